@@ -18,8 +18,6 @@ from tierwise.model.units import parse_duration_s
 from tierwise.predict import resolve
 from tierwise.report.recording.recorded import observation_document
 
-_FIX = "give the DSN of the server"
-
 
 def observe(
     output: Annotated[Path, typer.Option("-o", "--output", help="new directory for the observation")],

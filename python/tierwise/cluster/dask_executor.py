@@ -122,10 +122,6 @@ def executor(scheduler: str | None, workers: int | None, *, trusted: bool = Fals
         scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
         trusted: the user vouches for the scheduler (:func:`check`).
-
-    Raises:
-        HostError: a package of the extra is not installed.
-        TierwiseError: a wrong option, or a scheduler that does not answer or has no workers.
     """
     if scheduler is None and workers is None:
         yield Threads()

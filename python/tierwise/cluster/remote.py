@@ -30,12 +30,7 @@ _FINGERPRINT_FIX = "check your rights to read it"
 
 
 def fingerprint(uri: str) -> str:
-    """Digest of a recording's files: of their contents, or of what a store says of them.
-
-    Raises:
-        HostError: a package for this kind of URI is not installed.
-        TierwiseError: the files cannot be listed or read.
-    """
+    """Digest of a recording's files: of their contents, or of what a store says of them."""
     state: object = versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
@@ -118,12 +113,7 @@ def require_allowed(uri: str) -> None:
 
 
 def folders(uri: str) -> list[str]:
-    """The folders that a URI with wildcards matches, sorted; without wildcards, the URI itself.
-
-    Raises:
-        HostError: a package for this kind of URI is not installed.
-        TierwiseError: the store does not list them.
-    """
+    """The folders that a URI with wildcards matches, sorted; without wildcards, the URI itself."""
     with _problems_of(uri):
         store, path = _store(uri)
         if not glob.has_magic(path):
@@ -138,10 +128,6 @@ def opened(uri: str) -> Iterator[Path]:
     """A local folder with a recording: the one at a path itself, or a private copy, deleted on exit.
 
     Names of files from the store are never used: only a recording's own files are asked for.
-
-    Raises:
-        HostError: a package for this kind of URI is not installed.
-        TierwiseError: the store does not give the files, or one is too large.
     """
     if not is_uri(uri):
         yield Path(uri)
@@ -155,12 +141,7 @@ def opened(uri: str) -> Iterator[Path]:
 
 
 def versions(uri: str) -> dict[str, dict[str, str]]:
-    """What a store says of the size and version of each file of a recording, from one listing.
-
-    Raises:
-        HostError: a package for this kind of URI is not installed.
-        TierwiseError: the store does not list them.
-    """
+    """What a store says of the size and version of each file of a recording, from one listing."""
     with _problems_of(uri):
         store, path = _store(uri)
         listed = {str(entry["name"]).rpartition("/")[2]: entry for entry in store.ls(path, detail=True)}
@@ -225,12 +206,7 @@ class OpenRecordings:
         self._lock = Lock()
 
     def get(self, uri: str, checksum: str, without: Sequence[str] = ()) -> Replayer:
-        """The recording at a path or URI, which is read only if it is not open.
-
-        Raises:
-            HostError: a package for this kind of URI is not installed.
-            TierwiseError: it cannot be read, or its fingerprint is not ``checksum``.
-        """
+        """The recording at a path or URI, which is read only if it is not open."""
         key = (uri, checksum, tuple(without))
         with self._lock:
             if key not in self._open:

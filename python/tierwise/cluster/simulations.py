@@ -46,12 +46,7 @@ class PredictTask:
 
 
 def simulated(task: PredictTask) -> str:
-    """The answers to the requests, in their order, as JSON; depends on nothing but the task.
-
-    Raises:
-        HostError: the worker lacks a package for this kind of URI.
-        TierwiseError: the worker cannot read the recording, or has another one at this path.
-    """
+    """The answers to the requests, in their order, as JSON; depends on nothing but the task."""
     try:
         replayer = _open().get(task.uri, task.checksum, task.without)
     except TierwiseError as error:
@@ -106,12 +101,7 @@ class ClusterReplay:
 
 @contextmanager
 def distributed(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Distribute]:
-    """A function that moves the simulations of an opened recording to a cluster; none, if none was asked for.
-
-    Raises:
-        HostError: a package of the extra is not installed.
-        TierwiseError: a wrong option, or a scheduler that does not answer or has no workers.
-    """
+    """A function that moves the simulations of an opened recording to a cluster; none without one."""
     if scheduler is None and workers is None:
         yield lambda *_: None
         return

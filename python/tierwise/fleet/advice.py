@@ -51,12 +51,6 @@ def advise_fleet(
         share: what the sharing of devices may cost; none is shared if not given.
         results: where rows are kept; those of former runs are taken from it.
         progress: called with the number of finished databases and the number of all.
-
-    Raises:
-        TierwiseError: no device, an unknown one or one without a price; a database in ``weights`` that is not
-            in the fleet; no recording that can be used; a budget that does not pay for the p99 that databases
-            must have.
-        HostError: a package of the extra is not installed.
     """
     require_solver()  # before hours of simulation, not after
     weights = weights or Weights()
@@ -112,10 +106,6 @@ def best_moves(
         outcomes: the rows, or why there are none.
         left_out: recordings that are left out beside those in ``outcomes``.
         frozen: names of databases that stay as they are.
-
-    Raises:
-        TierwiseError: as :func:`advise_fleet`.
-        HostError: scipy is not installed.
     """
     devices = _candidates(options)
     rows = [outcome for outcome in outcomes if isinstance(outcome, DatabaseOptions)]

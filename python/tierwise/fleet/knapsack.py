@@ -143,11 +143,7 @@ class Choice:
 
 
 def require_solver() -> None:
-    """Check that the solver is installed.
-
-    Raises:
-        HostError: it is not; the fix is the line to type.
-    """
+    """Check that the solver is installed."""
     require("cluster", "the best set of moves", ["scipy"])
 
 

@@ -118,11 +118,7 @@ class DatabaseOptions(Record):
 
 
 def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
-    """The options of one database; a recording that cannot be used is left out, with the reason.
-
-    Raises:
-        HostError: this machine lacks a package.
-    """
+    """The options of one database; a recording that cannot be used is left out, with the reason."""
     where = task.recording
     try:
         with given(task.profiles), opened(where.uri) as folder:

@@ -56,12 +56,7 @@ class Results:
     @classmethod
     @contextmanager
     def opened(cls, folder: Path) -> Iterator[Results]:
-        """The results in a folder, which is made if there is none; no other run may use it meanwhile.
-
-        Raises:
-            HostError: pyarrow is not installed.
-            TierwiseError: another run uses it, or it cannot be written to.
-        """
+        """The results in a folder, which is made if there is none; no other run may use it meanwhile."""
         require("cluster", "--results", ["pyarrow"])
         with _problems(folder):
             own_folder(folder)

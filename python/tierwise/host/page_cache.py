@@ -237,11 +237,7 @@ def forget(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
 
 
 def require_drop_caches() -> None:
-    """Refuse to drop the caches of the whole machine where the caller may not.
-
-    Raises:
-        HostError: saying so.
-    """
+    """Refuse to drop the caches of the whole machine where the caller may not."""
     if not os.access(_DROP_CACHES, os.W_OK):
         raise HostError("--drop-caches: this user may not drop the caches of the machine", "leave it out")
 

@@ -64,9 +64,6 @@ def require(extra: str, what: str, modules: Sequence[str] = ()) -> None:
     Args:
         what: the command, option or engine that needs them.
         modules: those that it needs, if not all that :data:`EXTRAS` lists.
-
-    Raises:
-        HostError: naming what is missing and the line to type.
     """
     missing = [name for name in modules or EXTRAS[extra] if not installed(name)]
     if missing:

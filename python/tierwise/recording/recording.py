@@ -289,12 +289,7 @@ class Recording:
 
     @contextmanager
     def tables(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The connection of :meth:`connect`, closed at the end; a table that DuckDB cannot read is damaged.
-
-        Raises:
-            HostError: DuckDB is not installed.
-            TierwiseError: as :meth:`connect`, or a table is damaged.
-        """
+        """The connection of :meth:`connect`, closed on exit; a table that DuckDB cannot read is damaged."""
         connection = None
         try:
             connection = self.connect()

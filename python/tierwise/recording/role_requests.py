@@ -54,12 +54,7 @@ class RoleRequests(Record):
 
 
 def role_requests(recording: Recording) -> dict[Role, RoleRequests]:
-    """The requests of each role that had reads or writes.
-
-    Raises:
-        HostError: DuckDB, which reads the tables, is not installed.
-        TierwiseError: a table is missing or damaged.
-    """
+    """The requests of each role that had reads or writes."""
     traffic = {role.role: role for role in recording.break_down().roles if role.role is not None}
     with recording.tables() as tables:
         sizes = tables.execute(_SIZES).fetchall()

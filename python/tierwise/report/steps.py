@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tierwise.model.placement import Role
-from tierwise.predict.together import MOVES, moves_of
+from tierwise.predict.together import moves_of
 from tierwise.report.document import Block, Text, Tone
 
-FOLDER = MOVES
 _NUMBERED = "NEW"
 
 

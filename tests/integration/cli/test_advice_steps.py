@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tierwise.model.placement import Role
-from tierwise.report.steps import FOLDER, guide
+from tierwise.predict.together import MOVES
+from tierwise.report.steps import guide
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(MOVES.glob("*.toml")), ids=lambda file: file.stem)
 def test_steps_are_shell_that_parses_and_quotes_its_paths(file: Path) -> None:
     """Every role either has steps and a way back, or a reason why it has none."""
     instructions = guide(file.stem, {role: f"new {role}" for role in Role})

@@ -15,8 +15,8 @@ from support.paths import RECORDINGS, ROOT
 from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.predict import resolve
+from tierwise.predict.together import MOVES
 from tierwise.report.advice import Subject, advice_page, subject
-from tierwise.report.steps import FOLDER
 
 EXAMPLES = RECORDINGS
 TOOLS = ROOT / "tools"
@@ -47,7 +47,7 @@ def test_4096_placements_fit_into_one_file() -> None:
 
 
 def test_the_chart_library_is_the_locked_one() -> None:
-    packed = (FOLDER.parent / "templates" / "advice" / "vega.js.gz").read_bytes()
+    packed = (MOVES.parent / "templates" / "advice" / "vega.js.gz").read_bytes()
     made = runpy.run_path(str(TOOLS / "vega_bundle.py"))["bundle"]()
     assert gzip.decompress(packed).decode() == made, "run tools/vega_bundle.py"
 

@@ -17,12 +17,13 @@ from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
+from tierwise.predict.together import MOVES
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.decision import risk
 from tierwise.report.advice.page import page_chart
 from tierwise.report.charts.look import PAGE_WIDE, finish, plot
 from tierwise.report.document import Text
-from tierwise.report.steps import FOLDER, guide
+from tierwise.report.steps import guide
 
 EXAMPLES = RECORDINGS
 FEW = ("nvme-dc", "gp3", "io2")
@@ -62,7 +63,7 @@ def test_the_chart_is_valid_and_in_the_style_of_the_others() -> None:
 
 
 def _scripts() -> list[Path]:
-    return sorted((FOLDER.parent / "templates" / "advice").glob("*.js"))
+    return sorted((MOVES.parent / "templates" / "advice").glob("*.js"))
 
 
 @pytest.mark.parametrize("file", _scripts(), ids=lambda file: file.name)

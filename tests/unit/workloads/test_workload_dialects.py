@@ -13,7 +13,7 @@ from tierwise.lab.workloads import Workload, dialect
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
-OTHERS = [name for name in dialect.NAMES if name != "postgres"]
+OTHERS = ["mysql", "sqlite", "duckdb"]
 
 
 def statements(program_json: str) -> list[str]:

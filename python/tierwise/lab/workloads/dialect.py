@@ -15,9 +15,6 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 from tierwise.lab.workloads.program import RoleSql
 from tierwise.model.errors import TierwiseError
 
-NAMES = ("postgres", "mysql", "sqlite", "duckdb")
-"""Dialects that statements can be translated to."""
-
 _TOO_DEEP = "nested too deeply"
 _DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
 """Date parts with their formats in SQLite, which stores dates as text."""

@@ -49,7 +49,6 @@ class Look:
 PAGE_WIDE = Look(760, css_variable)
 PAGE_NARROW = Look(350, css_variable)
 WIDE = Look(760, light_value, titled=True)
-NARROW = Look(350, light_value, titled=True)
 
 
 def plot(data: Sequence[Mapping[str, object]]) -> alt.Chart:

@@ -76,12 +76,7 @@ class Trace:
 
 
 def trace(recording: Recording, limit: int = LIMIT) -> Trace:
-    """The first events of a recording, all threads and devices up to the same moment.
-
-    Raises:
-        HostError: DuckDB, which reads the tables, is not installed.
-        TierwiseError: a table is missing or damaged.
-    """
+    """The first events of a recording, all threads and devices up to the same moment."""
     with recording.tables() as tables:
         total = tables.execute(f"SELECT coalesce(sum(events), 0) FROM ({_EVENTS})").fetchall()[0][0]
         cut = tables.execute(_CUT, [limit]).fetchall()[0][0]

@@ -21,17 +21,11 @@ T = TypeVar("T")
 RESOURCE = "tierwise-lab"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST_LETTERS = 64
-_TIMEOUT_S = 10
 
 
 @contextmanager
 def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
-    """The hosts of a cluster that runs.
-
-    Raises:
-        HostError: a package of the extra is not installed.
-        TierwiseError: a wrong address, no answer, or no worker with the resource.
-    """
+    """The hosts of a cluster that runs."""
     dask_executor.check(scheduler, "--hosts", trusted)
     require("cluster", "--hosts", ["distributed"])
     with quiet(), connected(scheduler, None) as client:

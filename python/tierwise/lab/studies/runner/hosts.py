@@ -280,12 +280,7 @@ class RunTask:
 
 
 def run_here(task: RunTask) -> str:
-    """Run it on this host, after removing what dead owners left, and give its record as JSON.
-
-    Raises:
-        HostError: a library for studies is not installed.
-        TierwiseError: if the run cannot be prepared.
-    """
+    """Run it on this host, after removing what dead owners left, and give its record as JSON."""
     require("lab", "a study", ["numpy"])
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     clean.clean_before(lambda _: None)
