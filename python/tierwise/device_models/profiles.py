@@ -64,11 +64,6 @@ class Profile:
         """Its texts, from which another process makes it again without a file."""
         return _of_texts, (self.text, self.file, dict(self.library))
 
-    @property
-    def estimated(self) -> tuple[str, ...]:
-        """Keys whose numbers are estimates."""
-        return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
-
     @cached_property
     def fields(self) -> dict[str, Any]:
         """Every key of the file, with those that it took over from another by ``like``."""

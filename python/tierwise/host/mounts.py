@@ -53,17 +53,6 @@ class Mount:
     source: str
     id: int
     """The kernel's ID of the mount."""
-    options: str
-    """Options of the file system itself."""
-
-    @property
-    def upper(self) -> Path | None:
-        """Upper directory of an overlay, as the mounting process saw it."""
-        match = _UPPER.search(self.options) if self.file_system == "overlay" else None
-        return None if match is None else Path(re.sub(r"\\(.)", r"\1", match[1]))
-
-
-_UPPER = re.compile(r"(?:^|,)upperdir=((?:[^,\\]|\\.)*)")
 
 
 def mounts(pid: int | None = None) -> list[Mount]:
@@ -83,10 +72,8 @@ def mount_at(point: Path) -> Mount | None:
 
 def _parse(fields: list[str]) -> Mount:
     major, minor = fields[2].split(":")
-    file_system, source, options = map(_unescape, fields[fields.index("-") + 1 :])
-    return Mount(
-        Path(_unescape(fields[4])), (int(major), int(minor)), file_system, source, int(fields[0]), options
-    )
+    file_system, source = map(_unescape, fields[fields.index("-") + 1 :][:2])
+    return Mount(Path(_unescape(fields[4])), (int(major), int(minor)), file_system, source, int(fields[0]))
 
 
 def _unescape(text: str) -> str:

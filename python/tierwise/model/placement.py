@@ -88,11 +88,6 @@ class DeviceSpec(BaseModel):
         default=False, description="an emulated array one of whose members has failed"
     )
 
-    @property
-    def emulated(self) -> bool:
-        """Whether tierwise makes the device."""
-        return self.profile is not None
-
 
 class Placement(BaseModel):
     """A mapping of role to device name; ``default`` takes every role not listed."""

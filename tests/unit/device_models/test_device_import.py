@@ -73,7 +73,7 @@ def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:
     assert (profile.kind, profile.summary) == ("hdd", 'Made up "for tests"')
     assert profile.capacity_bytes == 20_000 * 512
     assert profile.write_cache
-    assert "mechanics.read_settle_us" in profile.estimated
+    assert profile.sources["mechanics.read_settle_us"].startswith("estimated:")
 
 
 def test_without_an_output_the_profile_is_printed(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_shipped_workloads_are_valid_at_any_scale(name: str, scale: float) -> No
 
 def test_order_entry_is_what_the_paper_needs() -> None:
     workload = Workload.load("order_entry")
-    assert workload.clients == 10
+    assert workload.spec.clients == 10
     assert workload.spec.think_ms == 0
     assert set(workload.spec.tables) == {"customer", "stock", "orders", "order_line"}
     assert set(workload.spec.transactions) == {"new_order", "payment", "order_status"}
@@ -85,7 +85,7 @@ def test_order_entry_is_what_the_paper_needs() -> None:
 
 def test_a_folder_of_the_users_own(write: Write) -> None:
     workload = Workload.load(str(write()))
-    assert (workload.name, workload.clients, workload.after_load) == ("mine", 1, [])
+    assert (workload.name, workload.spec.clients, workload.after_load) == ("mine", 1, [])
     assert workload.schema == [(Role.DATA, "CREATE TABLE t (id bigint)")]
     resolved = json.loads(workload.resolve(2).json)
     assert resolved["tables"][0]["rows"] == 20

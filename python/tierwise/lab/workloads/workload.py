@@ -195,11 +195,6 @@ class Workload:
         """Description of the workload in a sentence."""
         return self.spec.summary
 
-    @property
-    def clients(self) -> int:
-        """Number of clients unless a study says otherwise."""
-        return self.spec.clients
-
     @classmethod
     def load(cls, name_or_path: str) -> Workload:
         """Read a workload by the name of a shipped one, by its folder, or by a pgbench script."""
