@@ -17,11 +17,9 @@ from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.units import parse_size_bytes
+from tierwise.model.units import MIB, parse_size_bytes
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Cell, Text, Tone, figure, table
-
-_MIB = 1 << 20
 
 app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
 
@@ -189,7 +187,7 @@ def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
 
 
 def _requests(count: int, size_bytes: int) -> Cell:
-    return Cell(numbers.count(count), below=(Text(f"{size_bytes / _MIB:,.1f}"),), value=count)
+    return Cell(numbers.count(count), below=(Text(f"{size_bytes / MIB:,.1f}"),), value=count)
 
 
 @app.command()

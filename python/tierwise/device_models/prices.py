@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validated
+from tierwise.model.units import GIB
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -240,7 +241,6 @@ def _own_price(profile: Profile) -> Price:
 
 YEARS = 5.0
 """Service life of a purchased device: the usual term of its guarantee."""
-_GIB = 1 << 30
 _MIB_PER_MB = 1e6 / 2**20
 _ROUNDING = 1e-10
 """Of sums in GiB: a tenth of a byte."""
@@ -301,7 +301,7 @@ def bill_parts(
 
 def billed_gib(price: Price, profile: Profile, size_bytes: float) -> float:
     """Size that a volume is billed for: needed, allowed and large enough for its speed, in steps."""
-    needed = max(size_bytes / _GIB, price.least_gib, gib_for_speed(profile))
+    needed = max(size_bytes / GIB, price.least_gib, gib_for_speed(profile))
     return math.ceil(needed / price.step_gib - _ROUNDING) * price.step_gib
 
 
@@ -316,7 +316,7 @@ def _gib_for(limit: Mapping[str, float], profile: Profile) -> float:
     base, per_gib = limit.get("base", 0.0), limit["per_gib"]
     provisioned = limit.get("provisioned")
     if provisioned is None:
-        return min(profile.capacity_bytes / _GIB, (limit.get("most", math.inf) - base) / per_gib)
+        return min(profile.capacity_bytes / GIB, (limit.get("most", math.inf) - base) / per_gib)
     return (provisioned - base) / per_gib if provisioned > limit.get("least", 0.0) else 0.0
 
 

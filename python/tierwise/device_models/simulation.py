@@ -15,6 +15,7 @@ from tierwise.device_models.profiles import Profile
 from tierwise.model import executor
 from tierwise.model.errors import os_errors
 from tierwise.model.output_files import open_file
+from tierwise.model.units import GB
 from tierwise.results.measurements import Latency, Record
 
 
@@ -116,7 +117,6 @@ def _times_file(path: Path) -> Iterator[Path]:
         yield Path(f"/proc/self/fd/{file.fileno()}")
 
 
-_GB = 1e9
 _UNCHECKED = "quoted from memory"
 """Marks a source whose document was not at hand when the number was written down."""
 
@@ -201,7 +201,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
 
 def _cost_per_gb_month(device: Profile, prices: Prices) -> float | None:
     cost = cost_per_month(device, prices, device.capacity_bytes)
-    return None if cost is None else cost / (device.capacity_bytes / _GB)
+    return None if cost is None else cost / (device.capacity_bytes / GB)
 
 
 def _source_of_price(device: Profile, prices: Prices) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import psutil
 
 from tierwise.host import cgroups, mounts
 from tierwise.model.extras import how_to_install
+from tierwise.model.units import GIB
 from tierwise.results import Machine
 
 
@@ -42,9 +43,8 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
-_GIB = 1 << 30
-_MEMORY_NEEDED_BYTES = 2 * _GIB
-_DISK_NEEDED_BYTES = 2 * _GIB
+_MEMORY_NEEDED_BYTES = 2 * GIB
+_DISK_NEEDED_BYTES = 2 * GIB
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,8 @@ def _memory() -> Check:
     return Check(
         "free memory",
         available >= _MEMORY_NEEDED_BYTES,
-        f"{available / _GIB:.1f} GiB",
-        f"free {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB: emulated devices keep what is written in memory",
+        f"{available / GIB:.1f} GiB",
+        f"free {_MEMORY_NEEDED_BYTES / GIB:.0f} GiB: emulated devices keep what is written in memory",
     )
 
 
@@ -171,6 +171,6 @@ def _disk() -> Check:
     return Check(
         "free disk here",
         free >= _DISK_NEEDED_BYTES,
-        f"{free / _GIB:.1f} GiB",
-        f"free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB, or start from another directory",
+        f"{free / GIB:.1f} GiB",
+        f"free {_DISK_NEEDED_BYTES / GIB:.0f} GiB, or start from another directory",
     )

@@ -7,6 +7,9 @@ import re
 
 from tierwise.model.errors import TierwiseError
 
+MIB = 1 << 20
+GIB = 1 << 30
+GB = 1e9
 SECTOR_BYTES = 512
 """Unit of the kernel's sector counts, independent of the device's own sector size."""
 

@@ -8,14 +8,13 @@ from typing import Any
 from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role
-from tierwise.model.units import significant
+from tierwise.model.units import GIB, significant
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario
 from tierwise.recording import About
 
-_GIB = 1 << 30
 _SAME = 0.1
 """Part of a machine's memory that firmware and kernel may keep: up to it, the recorded size is the same."""
 _VOLUME_MODELS = ("Amazon Elastic Block Store", "nvme_card-pd", "PersistentDisk", "MSFT NVMe Accelerator")
@@ -35,7 +34,7 @@ def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
     if scenario.cores is None and instance.vcpus not in (None, work.cores):
         changes["cores"] = instance.vcpus
     if scenario.memory_bytes is None and _other_memory(instance, work) and work.can_change_memory:
-        changes["memory_bytes"] = round((instance.memory_gib or 0) * _GIB)
+        changes["memory_bytes"] = round((instance.memory_gib or 0) * GIB)
     return scenario.changed(**changes, set_by_instance=sorted(changes))
 
 
@@ -100,7 +99,7 @@ def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list
         )
     if _other_memory(instance, work) and not work.can_change_memory and scenario.memory_bytes is None:
         texts.append(
-            f"memory stays as recorded, {work.memory_bytes / _GIB:,.3g} GiB where {instance.name} has "
+            f"memory stays as recorded, {work.memory_bytes / GIB:,.3g} GiB where {instance.name} has "
             f"{instance.memory_gib:,g}: {work.memory_reason}"
         )
     if "cores" in scenario.set_by_instance and scenario.cpu_speed == 1.0:
@@ -119,7 +118,7 @@ def warnings(scenario: Scenario, work: WorkSummary, about: About | None) -> list
 def _other_memory(instance: Instance, work: WorkSummary) -> bool:
     if instance.memory_gib is None:
         return False
-    whole_bytes = instance.memory_gib * _GIB
+    whole_bytes = instance.memory_gib * GIB
     return not (1 - _SAME) * whole_bytes <= work.memory_bytes <= whole_bytes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tierwise.model.placement import Role
-from tierwise.model.units import significant
+from tierwise.model.units import GB, significant
 from tierwise.predict import machine
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
@@ -16,7 +16,6 @@ _CHANGED = 0.1
 """Relative change of requests above which a sentence names it."""
 _LEAST = 0.01
 """Requests a transaction below which they count as none."""
-_GB = 1e9
 
 
 def notes(
@@ -87,7 +86,7 @@ def _size(run: RecordedRun, work: WorkSummary) -> str:
     if touched > run.data_directory_bytes:
         whole, elsewhere = "the data directory", ", some of them elsewhere"
     return (
-        f"{whole} has {run.data_directory_bytes / _GB:,.3g} GB; files of {touched / _GB:,.3g} GB were "
+        f"{whole} has {run.data_directory_bytes / GB:,.3g} GB; files of {touched / GB:,.3g} GB were "
         f"touched{elsewhere}, and those alone are placed"
     )
 

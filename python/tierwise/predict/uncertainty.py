@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.model.placement import EVERYTHING, Role, is_relation
+from tierwise.model.units import GB, MIB
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.replayed import CHANCE, WorkSummary
@@ -28,7 +29,6 @@ _COARSE = 0.4
 (benchmarks/observe.py on one machine, docs/evidence/observe.md)."""
 _MOST_STOLEN = 0.9
 """Stolen share above which the interval grows no wider."""
-_GB = 1e9
 
 
 @dataclass
@@ -144,8 +144,8 @@ def _too_small(scenario: Scenario, work: WorkSummary) -> Refusal | None:
         capacity_bytes = resolve(device).profile.capacity_bytes
         if size_bytes > capacity_bytes:
             return Refusal(
-                message=f"{device} holds {capacity_bytes / _GB:,.1f} GB, the files placed there have "
-                f"{size_bytes / _GB:,.1f} GB",
+                message=f"{device} holds {capacity_bytes / GB:,.1f} GB, the files placed there have "
+                f"{size_bytes / GB:,.1f} GB",
                 fix="place fewer roles there, or name a larger device",
             )
     return None
@@ -161,7 +161,6 @@ _UNEXPLAINED = 0.05
 """Share of unexplained reads above which the page cache is said to differ from the model's."""
 _OTHERWISE = 0.1
 """Half width for that difference."""
-_MIB = 1 << 20
 
 
 _FULL = 0.9
@@ -190,25 +189,23 @@ def smaller_buffer_refusal(
     if held is None:
         why, fix = "", f"{fix}; record --buffer-content tells whether all of it is in use"
     elif held.used_bytes > _FULL * asked_bytes:
-        why = f": {held.used_bytes / _MIB:,.0f} MiB of it held pages at the end"
+        why = f": {held.used_bytes / MIB:,.0f} MiB of it held pages at the end"
     elif scenario.growth is not None:
         why = ": more data fills more of it"
     elif scanned_bytes is None:
         why = ", as the sizes of tables are not: large ones are scanned past it"
     elif any(least < size <= most for size in scanned_bytes):
-        why = f": a table of more than {least / _MIB:,.0f} MiB would be scanned past it, and was not"
+        why = f": a table of more than {least / MIB:,.0f} MiB would be scanned past it, and was not"
     else:
         return None
-    lets = (
-        f"which reads a buffer of less than the recorded {recorded_bytes / _MIB:,.0f} MiB would let through"
-    )
+    lets = f"which reads a buffer of less than the recorded {recorded_bytes / MIB:,.0f} MiB would let through"
     return Refusal(message=f"{lets} is not known{why}", fix=fix)
 
 
 def smaller_buffer_warning(held: BufferContent) -> str:
     """What the answer with a smaller buffer rests on."""
     return (
-        f"the recorded buffer held {held.used_bytes / _MIB:,.0f} MiB at the end, all of which fits the "
+        f"the recorded buffer held {held.used_bytes / MIB:,.0f} MiB at the end, all of which fits the "
         "smaller one: reads are as recorded, and so is the page cache, as the kernel gives it what a buffer "
         "does not use; what the engine sizes by its buffer, such as wal_buffers, is taken as recorded; a "
         "server that was started shortly before the recording fills more of it later"
@@ -229,7 +226,7 @@ def widen_for_memory(
         return
     cache = work.page_cache
     if cache.engine_bytes and not _other_buffer(scenario, work):
-        kept = f"the engine's own buffer stays at {cache.engine_bytes / _MIB:,.0f} MiB"
+        kept = f"the engine's own buffer stays at {cache.engine_bytes / MIB:,.0f} MiB"
         if cache.passed:
             uncertainty.warnings.append(
                 f"{kept} and its files are read past the page cache: other memory changes little"

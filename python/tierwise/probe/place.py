@@ -13,10 +13,10 @@ from tierwise import _core
 from tierwise.host import mounts
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.units import MIB
 from tierwise.recording.recording import ChainLink, in_words
 
-_MIB = 1 << 20
-SMALLEST_BYTES = 16 * _MIB
+SMALLEST_BYTES = 16 * MIB
 _KEEP_FREE_SHARE = 0.05
 """Share of a file system to keep free; a full one is slow, and its owner needs free space."""
 
@@ -94,15 +94,15 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
     """Size of the file: the requested size, or the default if space allows; a multiple of 1 MiB."""
     if asked_bytes is not None and asked_bytes < SMALLEST_BYTES:
         raise TierwiseError(
-            f"--size: {asked_bytes:,} bytes tell nothing", f"give {SMALLEST_BYTES // _MIB}M or more"
+            f"--size: {asked_bytes:,} bytes tell nothing", f"give {SMALLEST_BYTES // MIB}M or more"
         )
     usage = shutil.disk_usage(place.path)
     room = int(usage.free - _KEEP_FREE_SHARE * usage.total)
-    size = (min(default_bytes, room) if asked_bytes is None else asked_bytes) // _MIB * _MIB
+    size = (min(default_bytes, room) if asked_bytes is None else asked_bytes) // MIB * MIB
     if size < SMALLEST_BYTES or size > room:
-        shown = f"{max(room, 0) // _MIB} MiB free beyond a reserve of {_KEEP_FREE_SHARE:.0%}"
-        fix = f"make room, or give --size from {SMALLEST_BYTES // _MIB}M to what is free"
-        raise TierwiseError(f"{place.path}: {shown}, no room for {size // _MIB} MiB", fix)
+        shown = f"{max(room, 0) // MIB} MiB free beyond a reserve of {_KEEP_FREE_SHARE:.0%}"
+        fix = f"make room, or give --size from {SMALLEST_BYTES // MIB}M to what is free"
+        raise TierwiseError(f"{place.path}: {shown}, no room for {size // MIB} MiB", fix)
     return size
 
 

@@ -10,13 +10,13 @@ from tierwise.device_models.simulation import DeviceSummary
 from tierwise.model import numbers
 from tierwise.model.numbers import grouped
 from tierwise.model.statistics import median_interval
+from tierwise.model.units import GB
 from tierwise.probe import ProbeReport, middle
 from tierwise.probe.samples import CRYSTALDISKMARK
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.results import AttainableRate
 from tierwise.results.measurements import FlushCheck, Latency
 
-_GB = 1e9
 _FIGURES = {
     "GB": "",
     "MB/s": "read\nwrite",
@@ -47,7 +47,7 @@ def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
 def imported_document(drive: ImportedDrive, written: str | None) -> list[Block]:
     """The profile made from a measured drive; ``written`` is its file, if any."""
     imported_table = table(["summary"], ["GB"], names=["kind"])
-    imported_table.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
+    imported_table.add(drive.kind, drive.summary, figure(drive.capacity_bytes / GB, grouped))
     return [imported_table, *([Text(f"wrote {written}")] if written else [])]
 
 
@@ -58,7 +58,7 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
     shares = [f"{share:.0%} {what}" for what, share in unsure.items() if share > 0]
     return [
         Cell(summary.name, below=tuple(Text(share, Tone.QUIET) for share in shares)),
-        figure(summary.capacity_bytes / _GB, grouped),
+        figure(summary.capacity_bytes / GB, grouped),
         _pair(figures.sequential_read_mb_per_s, figures.sequential_write_mb_per_s, mark),
         _pair(figures.random_read_iops, figures.random_read_qd32_iops),
         _pair(figures.random_write_iops, figures.random_write_qd32_iops, mark),

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import STRICT, validated
+from tierwise.model.units import MIB
 from tierwise.predict import RECORDED, Predictor, Scenario, machine
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
@@ -120,7 +121,6 @@ def _require_short(scenario: Scenario, most: int) -> None:
 
 
 Slider = dict[str, Any]
-_MIB = 1 << 20
 _FACTORS = [2.0 ** (step / 2) for step in range(-8, 13)]
 """From a sixteenth to 64 times the recorded value, each 1.41 times the one before."""
 _MOST_CORES = 128
@@ -139,7 +139,7 @@ def sliders(predictor: Predictor, most_clients: int) -> list[Slider]:
         _slider("cores", "Cores", run.cores, _whole(run.cores, max(_MOST_CORES, run.cores))),
     ]
     if work.can_change_memory:
-        least_bytes = work.page_cache.engine_bytes + _MIB
+        least_bytes = work.page_cache.engine_bytes + MIB
         stops = [round(run.memory_bytes * factor) for factor in _FACTORS]
         stops = [stop for stop in stops if stop > least_bytes]
         counts.append(_slider("memory_bytes", "Memory", run.memory_bytes, stops))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +19,7 @@ from tierwise.lab import validation as validate
 from tierwise.lab.cli.progress import ConsoleProgress
 from tierwise.lab.report.accuracy import COLUMNS, accuracy_chart, accuracy_page, summary_rows
 from tierwise.lab.validation import Case, Row
+from tierwise.lab.validation.rows import Round
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
@@ -76,7 +77,6 @@ _BARS_NOT_KEPT = 1
 CaseNames = Annotated[
     list[str] | None, typer.Option("--case", help="run the cases whose names begin with this")
 ]
-RoundName = Literal["building", "prospective"]
 
 
 def run(
@@ -87,7 +87,7 @@ def run(
     quick: Annotated[bool, typer.Option("--quick", help="few cases")] = False,
     case: CaseNames = None,
     round: Annotated[
-        RoundName,
+        Round,
         typer.Option(
             "--round", help="kind of round; prospective: the model is frozen at this commit, cases held back"
         ),

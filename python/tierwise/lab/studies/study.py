@@ -27,12 +27,11 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, parse_toml, read_text, validated
 from tierwise.model.names import FileName, names_in, one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
-from tierwise.model.units import parse_size_bytes
+from tierwise.model.units import GIB, parse_size_bytes
 from tierwise.results import PaperValue
 
-_GIB = 1 << 30
-_DEFAULT_SIZES = {Role.LOG: 2 * _GIB, Role.DATA: 2 * _GIB}
-_OTHER_SIZE_BYTES = _GIB
+_DEFAULT_SIZES = {Role.LOG: 2 * GIB, Role.DATA: 2 * GIB}
+_OTHER_SIZE_BYTES = GIB
 _LARGEST_BYTES = 1 << 60
 
 

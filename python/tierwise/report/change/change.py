@@ -11,6 +11,7 @@ from typing import Any
 from tierwise.advise import Advice
 from tierwise.model.names import gathered, printable
 from tierwise.model.placement import Role
+from tierwise.model.units import GIB
 
 
 def comment(text: str) -> str:
@@ -86,9 +87,6 @@ def _quoted(text: str) -> str:
     return json.dumps(printable(text), ensure_ascii=False)
 
 
-_GIB = 1 << 30
-
-
 @dataclass(frozen=True)
 class Change:
     """The move to a recommended placement.
@@ -125,7 +123,7 @@ class Change:
 
 def in_gib(size_bytes: float) -> int:
     """A size in whole GiB, at least one."""
-    return max(math.ceil(size_bytes / _GIB), 1)
+    return max(math.ceil(size_bytes / GIB), 1)
 
 
 def change_of(advice: Advice, room: float = 1.0) -> Change | None:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
+from tierwise.model.units import MIB
 from tierwise.predict import resolve
 from tierwise.recording.role_requests import Direction, RoleRequests
 from tierwise.report.change.change import Change, comment, joined
 
-_MIB = 1 << 20
 _MOST_BYTES = 4 << 30
 """Of the file of a job, so that a test fills no device."""
 _MOST_SIZES = 8
@@ -81,8 +81,8 @@ def _job(role_requests: RoleRequests, device: str, size_bytes: float, begins: bo
     if writes.requests and role_requests.syncs:
         yield f"fdatasync={max(round(writes.requests / role_requests.syncs), 1)}"
     largest = max([*reads.sizes, *writes.sizes])
-    size = min(max(size_bytes, largest, _MIB), _MOST_BYTES)
-    yield f"size={-(-int(size) // _MIB)}m"
+    size = min(max(size_bytes, largest, MIB), _MOST_BYTES)
+    yield f"size={-(-int(size) // MIB)}m"
 
 
 def _percent(direction: Direction) -> int:

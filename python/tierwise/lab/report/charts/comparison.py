@@ -17,6 +17,7 @@ from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound, Interval
+from tierwise.model.units import MIB
 from tierwise.report.charts.builders import (
     Bar,
     LinePoint,
@@ -363,9 +364,6 @@ def order_figure(comparison: Comparison) -> Figure | None:
     return figure("order", "Every run in the order it ran", runs, draw)
 
 
-_MIB = 1 << 20
-
-
 def busy_figure(comparison: Comparison) -> Figure | None:
     """Share of the elapsed time in which each role kept its device busy, in percent."""
     bars = [
@@ -388,8 +386,8 @@ def bytes_figure(comparison: Comparison) -> Figure | None:
         comparison,
         "bytes",
         "Bytes moved (MiB)",
-        lambda io: {"written": io.write_bytes / _MIB, "read": io.read_bytes / _MIB},
-        lambda mib: numbers.size(mib * _MIB),
+        lambda io: {"written": io.write_bytes / MIB, "read": io.read_bytes / MIB},
+        lambda mib: numbers.size(mib * MIB),
     )
 
 

@@ -16,6 +16,7 @@ from tierwise.capture.target import Target, of_pid
 from tierwise.host import mounts, processes, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.users import ids, require_reachable, unreachable_part
+from tierwise.lab.engines.postgres.binaries import SYSTEM_ROOT
 from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.lab.engines.server_engine import ServerProcess
 from tierwise.model.errors import TierwiseError
@@ -26,7 +27,6 @@ DATABASE = "bench"
 """Name of the clients' database in a server."""
 CLIENT = "bench"
 """Account of the clients in a server, with rights in that database alone; only tierwise is the superuser."""
-_POSTGRES_ROOT = Path("/usr/lib/postgresql")
 BUFFER_SETTINGS = {"postgres": "shared_buffers", "mariadb": "innodb-buffer-pool-size"}
 """Server -> the setting with the size of its own buffer."""
 _START_TIMEOUT_S = 60.0
@@ -50,7 +50,7 @@ def roles_of(server: str | None, engine: str) -> frozenset[Role]:
 
 def missing(server: str | None) -> str | None:
     """The missing package of a server, by Debian's name; ``None`` if nothing is missing."""
-    if server == "postgres" and not list(_POSTGRES_ROOT.glob("*/bin/postgres")):
+    if server == "postgres" and not list(SYSTEM_ROOT.glob("*/bin/postgres")):
         return "PostgreSQL is not installed (Debian: postgresql-15)"
     if server == "mariadb" and programs.find("mariadbd") is None:
         return "MariaDB is not installed (Debian: mariadb-server-core, mariadb-client-core)"
