@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.durability import ephemeral
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
@@ -413,7 +413,8 @@ class Costs:
             written: what the load writes; at the recorded rate if not given.
 
         A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
-        then move to the device with most of the files that left it.
+        then move to the device with most of the files that left it, unless a stop of the machine loses them
+        there.
 
         Raises:
             TierwiseError: a device without a price.
@@ -430,7 +431,8 @@ class Costs:
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
             credit = bill.credit_per_month + volume.rent_per_month
             given_up = Bill(self._new({**moved, **along}, writes), credit, {**bill.taken_along, **along})
-            if self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
+            lasts = self.rebuildable or not lost_at_stop(along)
+            if lasts and self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
                 moved |= along
                 bill = given_up
         return bill
