@@ -388,9 +388,13 @@ class Costs:
 
     def fits(self, placement: Mapping[Role, str]) -> bool:
         """Whether each device can hold its files, with headroom and after their growth, and may hold them."""
-        if not self.rebuildable and ephemeral(placement):
-            return False
-        return all(self.holds(device, size) for device, size in self.size_bytes(placement).items())
+        return self.may_hold(placement) and all(
+            self.holds(device, size) for device, size in self.size_bytes(placement).items()
+        )
+
+    def may_hold(self, placement: Mapping[Role, str]) -> bool:
+        """Whether each device may hold its files: an instance store loses them with a stop of the machine."""
+        return self.rebuildable or not ephemeral(placement)
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
         """Whether a placement fits its devices and costs no more than a budget."""

@@ -11,6 +11,7 @@ import typer
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise import advise as advised
+from tierwise.advise.advice import candidates
 from tierwise.advise.tables import advise_tables
 from tierwise.cli import options as opt
 from tierwise.cli.output import (
@@ -128,14 +129,14 @@ def show_table_advice(
         TierwiseError: no device; a day, or an observation; no names of tables.
     """
     named = names_in(devices)
-    if not named:
+    if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
     if Day.is_at(recording):
         raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
     with simulations(predictor, opt.progress_console(to_stderr=True)):
-        advice = advise_tables(predictor, named, terms, size_bytes)
+        advice = advise_tables(predictor, candidates(predictor, named, terms), terms, size_bytes)
     judged = usability(predictor)
     content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
@@ -225,7 +226,7 @@ def advise(
         others: dict[str, object] = {
             **{"--budget": budget, "--goal": goal, "--may-lose": may_lose, "--recorded-on": recorded_on},
             **{"--output": output or emitted, "--emit": emit, "--instance": instance, "--grow": grow},
-            **{"--scheduler": scheduler, "--workers": workers, "--rebuildable": rebuildable},
+            **{"--scheduler": scheduler, "--workers": workers},
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from support.fake_tables import tables_predictor
 from support.paths import RECORDINGS
 from tierwise.advise import Terms
-from tierwise.advise.tables import advise_tables, best_sets, tables_beside
+from tierwise.advise.tables import TableAdvice, advise_tables, best_sets, tables_beside
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
@@ -76,6 +76,45 @@ def test_devices_are_ranked_by_gain_then_by_price() -> None:
         "hdd-7k2",
     ], "gp3 is within 15 % of nvme-dc for less; a disk such as the recorded one gains nothing"
     assert [device.best is None for device in advice.devices] == [False, False, False, True]
+
+
+def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed_or_all_that_helps() -> None:
+    predictor, free = tables_predictor(TABLES), ("ram", "ssd-nvme-instance-store")
+
+    def advised(*devices: str, rebuildable: bool = False) -> TableAdvice:
+        return advise_tables(predictor, devices, Terms(have=free, rebuildable=rebuildable))
+
+    first, memory, store = advised("ram", "instance-store", "gp3").devices
+    assert (first.device, memory.device, store.device) == ("volume-aws-gp3", *free)
+    assert not first.lost_at_stop and memory.lost_at_stop and store.lost_at_stop
+    assert memory.recommended and not store.sets, "an instance store holds files of replicas only"
+    assert advised("instance-store", "gp3", rebuildable=True).devices[0].device == free[1]
+    with pytest.raises(TierwiseError, match="a stop of the machine takes all files"):
+        advised("instance-store")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--have", "ram"], "Caution: a power cut or a restart of the machine loses the selected tables"),
+        (["--have", "ram", "--devices", "instance-store"], "Left out, since a stop of the machine takes all"),
+        (["--devices", "instance-store", "--rebuildable"], "Caution: a stop of the machine loses the"),
+        (["--have", "gp3", "--devices", "nvme-dc"], "The best sets by size on volume-aws-gp3"),
+    ],
+)
+def test_an_answer_for_tables_says_what_a_stop_loses(options: list[str], expected: str) -> None:
+    asked = ["advise", str(RECORDED), "--by", "table", "--names", str(NAMES), "--seeds", "2", *options]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert expected in " ".join(result.output.split())
+
+
+def test_a_page_says_what_a_restart_loses_of_the_tables_moved_to_memory(tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(RECORDED), "--names", str(NAMES), "--seeds", "2", "--have", "ram", "-o", str(page)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    tables = page.read_text("utf-8").partition('id="tables"')[2].partition("</section>")[0]
+    assert "restart of the machine loses the selected tables, since ram is memory" in tables
 
 
 def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:

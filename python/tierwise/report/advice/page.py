@@ -29,6 +29,7 @@ from tierwise.report.recording.tables import (
     moved_sentences,
     page_sets,
     sets_table,
+    tables_caution,
     tables_headline,
     waits_by_table,
 )
@@ -184,6 +185,7 @@ def _tables(subject: Subject) -> dict[str, Any] | None:
     best, more = advice.devices[0].recommended, len(advice.rows) - len(listed(advice))
     return {
         "headline": tables_headline(advice),
+        "caution": tables_caution(advice),
         "sets": to_html([sets_table(page_sets(advice), advice, title="", devices=True)]),
         "rows": to_html([waits_by_table(advice)]),
         "count": len(listed(advice)),

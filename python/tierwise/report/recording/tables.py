@@ -14,7 +14,7 @@ from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, price_texts
+from tierwise.report.recording.decision_words import cost, lost_sentence, price_texts
 from tierwise.report.recording.prediction import recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
@@ -48,12 +48,17 @@ def moved_sentences(moved: TableSet) -> list[str]:
 
 
 def tables_blocks(advice: TableAdvice) -> list[Block]:
-    """The recommended set, then a table of the sets on each device."""
+    """The recommended set, what a restart loses of it, then a table of the sets on each device."""
     blocks: list[Block] = [Text(tables_headline(advice), Tone.HEADLINE)]
+    if caution := tables_caution(advice):
+        blocks.append(Text(caution, Tone.WARNING))
     for device in advice.devices:
         if device.sets:
             title = f"The best sets by size on {device.device}"
             blocks.append(sets_table([(device.device, each) for each in device.sets], advice, title=title))
+        elif device.lost_at_stop and not advice.rebuildable:
+            why = f"Left out, since a stop of the machine takes all files: {device.device}."
+            blocks.append(Text(f"{why} --rebuildable allows that of a database that can be rebuilt."))
         else:
             blocks.append(Text(f"No table or index that was used fits {device.device}."))
     return blocks
@@ -73,6 +78,12 @@ def tables_headline(advice: TableAdvice) -> str:
     kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
     return f"Move {set_title(best)} ({size}) to {first.device}: {gain} times the throughput{kept}, {price}."
+
+
+def tables_caution(advice: TableAdvice) -> str:
+    """That the recommended device keeps nothing after a stop; empty if it does, or without one."""
+    first = advice.devices[0]
+    return lost_sentence({Role.SELECTED: first.device}) if first.recommended else ""
 
 
 def sets_table(
