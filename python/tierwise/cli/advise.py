@@ -70,7 +70,7 @@ def check_emit(emit: Emit | None, recording: Path) -> None:
 
 
 def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, output: Path | None) -> None:
-    """Write what an advice changes, to standard output without a file; nothing where it changes nothing.
+    """Write what an advice changes, to standard output without a file; nothing where it moves nothing.
 
     Raises:
         FailedCheckError: the recording is not usable.
@@ -79,6 +79,13 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
     if not advice.usable:
         reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    if advice.instead:
+        echo(
+            f"The advice is to set {advice.instead.setting} in place of a move; there is nothing to emit. "
+            "Leave out --may-lose to emit the move.",
+            err=True,
+        )
+        return
     from tierwise.report.change import change_of  # only an advice with --emit needs it
 
     change = change_of(advice, terms.room)
