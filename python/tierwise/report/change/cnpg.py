@@ -107,11 +107,8 @@ def _notes(change: Change) -> Iterator[str]:
         profile = resolve(device).profile
         yield f"storageClass {storage_class(device)}: a class of yours with {profile.summary}."
     for device, roles in _parted(change).items():
-        files = join([ROLE_NAMES[role] for role in roles])
-        yield (
-            f"The advice has {files} on one {resolve(device).profile.name}: here each has a volume of its own, "
-            "at a price of its own."
-        )
+        files, name = join([ROLE_NAMES[role] for role in roles]), resolve(device).profile.name
+        yield f"The advice has {files} on one {name}: here each has a volume of its own, at a price of its own."
     yield "A size cannot shrink: keep the cluster's own where it is larger."
     if Role.DATA in change.moves:
         yield "A class holds for new volumes: recreate the instances one by one, replicas first."
