@@ -255,7 +255,9 @@ def advise(
         ladder=ladder,
         settings=tried,
         setting_bounds=setting_bounds(predictor, recorded),
-        tables=tables_beside(predictor, names, terms, named=named) if tables or named else None,
+        tables=tables_beside(predictor, names, terms, named=named, machine=machine)
+        if tables or named
+        else None,
         memory=memory_moves(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,
         machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),

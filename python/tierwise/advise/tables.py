@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
 from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import MARGIN, is_told
+from tierwise.advise.search import staying
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, join
 from tierwise.model.placement import Role
@@ -198,6 +199,7 @@ def advise_tables(
     capacity_bytes: int | None = None,
     *,
     alone: bool = False,
+    machine: Scenario | None = None,
 ) -> TableAdvice:
     """Find the tables and indexes to move to a device, for each of some devices.
 
@@ -212,6 +214,7 @@ def advise_tables(
         terms: of payment; the prices that ship, and nothing owned, if not given.
         capacity_bytes: space on the device.
         alone: whether to predict the ``MOST_ALONE`` most used ones alone too, and what each gains at most.
+        machine: what else changes for all of them, as the limits of their machine; nothing if not given.
 
     Raises:
         TierwiseError: an observation; no table has a name, was used, or fits a device that may hold it; an
@@ -239,12 +242,14 @@ def advise_tables(
         plans[name] = plan_sets(relations, _space(costs, name, terms, capacity_bytes), alone)
     if not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
-    asked = _asked(predictor, relations, costs, plans)
+    machine = machine or Scenario()
+    recorded = staying(predictor, machine)
+    asked = _asked(predictor, relations, costs, plans, machine, recorded)
     answers = [
         DeviceTables(
             device=name,
             sets=(sets := [asked.sets[places, name] for places in plan.sets]),
-            best=_best(sets, predictor.as_recorded),
+            best=_best(sets, recorded),
             lost_at_stop=name in volatile,
             alone=[asked.sets[places, name] for places in plan.alone],
         )
@@ -276,7 +281,12 @@ def advise_tables(
 
 
 def tables_beside(
-    predictor: Predictor, devices: Sequence[str], terms: Terms, *, named: bool = False
+    predictor: Predictor,
+    devices: Sequence[str],
+    terms: Terms,
+    *,
+    named: bool = False,
+    machine: Scenario | None = None,
 ) -> TableAdvice | None:
     """The tables for an advice that has been given on these devices, with those that move alone.
 
@@ -289,7 +299,7 @@ def tables_beside(
     if not named and not (predictor.relations and predictor.relations.used):
         return None
     try:
-        return advise_tables(predictor, devices, terms, alone=True)
+        return advise_tables(predictor, devices, terms, alone=True, machine=machine)
     except TierwiseError:
         if named:
             raise
@@ -308,7 +318,14 @@ def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) 
     return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
 
 
-def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
+def _asked(
+    predictor: Predictor,
+    relations: Relations,
+    costs: Costs,
+    plans: Mapping[str, Plan],
+    machine: Scenario,
+    recorded: Prediction,
+) -> _Answers:
     """Every question: all devices of one set together, since each set is a recording of its own in memory."""
     wanted = gathered(
         (places, device)
@@ -321,21 +338,29 @@ def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapp
         rows = [relations.used[place] for place in places]
         patterns = [row.relation.pattern for row in rows]
         no_time = [NO_TIME] if len(places) == 1 and places[0] in bare else []
-        scenarios = [Scenario(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]]
+        scenarios = [
+            machine.changed(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]
+        ]
         predictions = predictor.predict(scenarios)
-        before = predictor.selecting(scenarios[0].selected).as_recorded
+        apart = predictor.selecting(scenarios[0].selected).as_recorded
+        writes = {role: load.written_bytes_per_s for role, load in apart.io.items()}
+        before = recorded if machine.changes else apart
         for device, prediction in zip(devices, predictions, strict=False):
-            answers.sets[places, device] = _set(rows, device, before, prediction, costs)
+            answers.sets[places, device] = _set(rows, device, writes, before, prediction, costs)
         if no_time:
             answers.at_most[places[0]] = predictions[-1].speedup
     return answers
 
 
 def _set(
-    rows: Sequence[RelationTraffic], device: str, before: Prediction, after: Prediction, costs: Costs
+    rows: Sequence[RelationTraffic],
+    device: str,
+    writes: Mapping[Role, float],
+    before: Prediction,
+    after: Prediction,
+    costs: Costs,
 ) -> TableSet:
     """A set on a device, with its price and the device's wear."""
-    writes = {role: load.written_bytes_per_s for role, load in before.io.items()}
     size_bytes = sum(row.size_bytes for row in rows)
     bill = costs.device_bill(device, size_bytes, writes.get(Role.SELECTED, 0.0))
     gain = (

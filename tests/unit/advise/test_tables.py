@@ -236,6 +236,18 @@ def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -
     assert "ALTER TABLE" in html[html.index('id="table-steps"') :]
 
 
+def test_tables_are_behind_the_limits_of_the_machine_as_roles_are() -> None:
+    asked = ["--devices", "gp3-16k", "--instance", "m6i.large", "--names", str(NAMES), "--seeds", "2"]
+    result = CliRunner().invoke(app, ["advise", str(RECORDED), *asked, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    advice = json.loads(result.stdout)["advice"]
+    (data,) = (move for move in advice["moves"] if move["role"] == "data")
+    best = advice["tables"]["devices"][0]["sets"][-1]
+    alike = data["prediction"]["speedup"]["value"]
+    assert best["prediction"]["speedup"]["value"] == pytest.approx(alike, rel=0.05)
+    assert best["gain_per_s"] == pytest.approx(data["gain_per_s"], rel=0.05)
+
+
 def test_the_steps_say_in_which_database_to_run_the_sql(tmp_path: Path) -> None:
     names, page = tmp_path / "names.csv", tmp_path / "advice.html"
     header, first, *others = NAMES.read_text().splitlines()

@@ -102,7 +102,7 @@ def test_a_volume_of_a_cluster_is_as_large_as_it_is_billed() -> None:
     assert sizes(change({Role.LOG: "volume-aws-io2"}, rented_gib={"volume-aws-io2": 64.0})) == ["64Gi"]
     both = change(dict.fromkeys([Role.LOG, Role.DATA], "volume-aws-io2"), rented_gib={"volume-aws-io2": 70.0})
     assert sizes(both) == ["64Gi", "64Gi"], "the least for its speed"
-    assert "# The advice has the data and the log on one volume-aws-io2: here each" in cluster_patch(both)
+    assert "# The advice has the data and the log on one volume-aws-io2: here each has" in cluster_patch(both)
 
 
 def test_pgdata_has_room_for_all_that_stays_in_it() -> None:

@@ -108,7 +108,7 @@ def _notes(change: Change) -> Iterator[str]:
         yield f"storageClass {storage_class(device)}: a class of yours with {profile.summary}."
     for device, roles in _parted(change).items():
         files, name = join([ROLE_NAMES[role] for role in roles]), resolve(device).profile.name
-        yield f"The advice has {files} on one {name}: here each has a volume of its own, at a price of its own."
+        yield f"The advice has {files} on one {name}: here each has a volume of its own, and its own price."
     yield "A size cannot shrink: keep the cluster's own where it is larger."
     if Role.DATA in change.moves:
         yield "A class holds for new volumes: recreate the instances one by one, replicas first."
