@@ -321,11 +321,13 @@ def serve(
     have: opt.Have = "",
     budget: opt.Budget = None,
     goal: opt.GoalText = None,
+    may_lose: opt.MayLose = None,
     headroom: opt.Headroom = "",
     growth: opt.Growth = "",
     years: opt.Years = YEARS,
     prices: opt.PricesFile = None,
     recorded_on: opt.RecordedOn = "",
+    rebuildable: opt.Rebuildable = False,
     fresh: opt.Fresh = False,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
@@ -338,9 +340,15 @@ def serve(
     from tierwise.serve.simulator import Simulator
 
     terms = Terms.parse(
-        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+        have=have,
+        headroom=headroom,
+        growth=growth,
+        years=years,
+        prices=prices,
+        recorded_on=recorded_on,
+        rebuildable=rebuildable,
     )
-    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
     with listen(host, port) as listening:
         if not is_loopback(host):
             warn(
