@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from itertools import combinations
@@ -290,6 +291,24 @@ def test_a_profile_by_file_has_what_is_buffered_where_that_was_asked(tmp_path: P
     assert "buffered" in result.output and "| 10.0 MiB" in index
     plain = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
     assert "buffered" not in plain.output
+
+
+def test_a_line_feed_in_a_name_starts_no_line(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    rows = list(csv.DictReader(NAMES.read_text().splitlines()))
+    with names.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(
+            {**row, "name": f"public.a\nb{place}", "table": ""} for place, row in enumerate(rows)
+        )
+    for asked in (
+        ["advise", "--by", "table", "--devices", "gp3", "--seeds", "2"],
+        ["profile", "--by", "file"],
+    ):
+        result = CliRunner().invoke(app, [asked[0], str(RECORDED), *asked[1:], "--names", str(names)])
+        assert result.exit_code == 0, result.output
+        assert "public.a?b0" in result.output and "public.a\n" not in result.output
 
 
 def test_a_profile_by_file_lists_tables() -> None:
