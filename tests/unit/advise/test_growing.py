@@ -85,6 +85,23 @@ def test_the_device_breaks_first_and_the_cheapest_one_that_keeps_up_is_named() -
     assert sentence.startswith("Growth: the device of") and "The cheapest answer: move" in sentence
 
 
+def test_an_answer_keeps_files_in_memory_only_if_nothing_else_does_and_says_so() -> None:
+    small = Limited(footprints=dict.fromkeys(REQUESTS, 10**8))
+
+    def advised(*devices: str, rebuildable: bool = False) -> Advice:
+        return asked(small, devices, terms=Terms(have=("ram",), rebuildable=rebuildable))
+
+    def answer(advice: Advice) -> set[str]:
+        made = grown(advice).answer
+        return set(made.placement.values()) if made else set()
+
+    assert answer(advised("ram", "nvme-dc")) == {"ssd-nvme-dc"}, "memory costs nothing here"
+    assert answer(advised("ram", "nvme-dc", rebuildable=True)) == {"ram"}
+    memory = advised("ram")
+    assert answer(memory) == {"ram"}
+    assert "a restart of the machine loses the log" in growing_sentences(memory, grown(memory))[0]
+
+
 def test_cores_that_saturate_are_counted() -> None:
     advice = asked(Limited(per_core=0.6))
     growth = grown(advice)
