@@ -213,7 +213,7 @@ def advise(
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
     if goal is not None and goal.what != "tps" and predictor.run.from_waits:
         raise TierwiseError(f"--goal {goal.what}: waits do not tell latencies", "give tps=NUMBER, or record")
-    names = _candidates(predictor, options.devices, terms)
+    names = candidates(predictor, options.devices, terms)
     costs = Costs.of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
@@ -255,7 +255,9 @@ def advise(
         ladder=ladder,
         settings=tried,
         setting_bounds=setting_bounds(predictor, recorded),
-        tables=tables_beside(predictor, names, terms, named=named) if tables or named else None,
+        tables=tables_beside(predictor, names, terms, named=named, machine=machine)
+        if tables or named
+        else None,
         memory=memory_moves(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,
         machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),
@@ -323,7 +325,7 @@ def _cautions(of_all: Sequence[str], texts_of: Sequence[tuple[Prediction, Sequen
     ]
 
 
-def _candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:
+def candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:
     """The named devices, then those owned that the recorded run is not on."""
     named = [resolve(name).name for name in devices]
     recorded = set(recorded_profiles(predictor.run).values())

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.durability import ephemeral
+from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
@@ -388,9 +388,13 @@ class Costs:
 
     def fits(self, placement: Mapping[Role, str]) -> bool:
         """Whether each device can hold its files, with headroom and after their growth, and may hold them."""
-        if not self.rebuildable and ephemeral(placement):
-            return False
-        return all(self.holds(device, size) for device, size in self.size_bytes(placement).items())
+        return self.may_hold(placement) and all(
+            self.holds(device, size) for device, size in self.size_bytes(placement).items()
+        )
+
+    def may_hold(self, placement: Mapping[Role, str]) -> bool:
+        """Whether each device may hold its files: an instance store loses them with a stop of the machine."""
+        return self.rebuildable or not ephemeral(placement)
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
         """Whether a placement fits its devices and costs no more than a budget."""
@@ -413,7 +417,8 @@ class Costs:
             written: what the load writes; at the recorded rate if not given.
 
         A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
-        then move to the device with most of the files that left it.
+        then move to the device with most of the files that left it, unless a stop of the machine loses them
+        there.
 
         Raises:
             TierwiseError: a device without a price.
@@ -430,7 +435,8 @@ class Costs:
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
             credit = bill.credit_per_month + volume.rent_per_month
             given_up = Bill(self._new({**moved, **along}, writes), credit, {**bill.taken_along, **along})
-            if self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
+            lasts = self.rebuildable or not lost_at_stop(along)
+            if lasts and self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
                 moved |= along
                 bill = given_up
         return bill

@@ -17,9 +17,10 @@ from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve
 from tierwise.predict.prediction import RoleLoad
 from tierwise.predict.replayed import CHANCE
+from tierwise.predict.settings import chosen
 from tierwise.results.measurements import Record
 
-Kind = Literal["clients", "arrivals", "cores", "memory", "placement", "device"]
+Kind = Literal["clients", "arrivals", "cores", "memory", "setting", "placement", "device"]
 
 
 class Difference(Record):
@@ -30,7 +31,8 @@ class Difference(Record):
     role: Role | None = None
     """Of a misplaced file, or the role whose device makes most of the difference."""
     predicted: float | str
-    """Clients, arrivals a second, cores, bytes of memory; the device of a placement; µs a request."""
+    """Clients, arrivals a second, cores, bytes of memory; ``NAME=VALUE`` of a setting; the device of a
+    placement; µs a request."""
     measured: float | str
     """The same in the recording after."""
     rate_per_s: float | None
@@ -80,7 +82,7 @@ _LEAST_A_TRANSACTION = 0.05
 
 
 def conditions(forecast: Forecast, after: After) -> list[Difference]:
-    """Clients (or arrivals), cores and memory that differ."""
+    """Clients (or arrivals), cores, memory and settings that differ."""
     scenario, before, now = forecast.prediction.scenario, forecast.run, after.run
     clients, cores = scenario.clients or before.clients, scenario.cores or before.cores
     memory_bytes = scenario.memory_bytes or before.memory_bytes
@@ -96,6 +98,18 @@ def conditions(forecast: Forecast, after: After) -> list[Difference]:
     if abs(memory_bytes / now.memory_bytes - 1) > _MEMORY_SHARE:
         asked_bytes = {"memory_bytes": memory_bytes}
         differences.append(_undone("memory", memory_bytes, now.memory_bytes, after, asked_bytes))
+    if before.engine == now.engine and scenario.settings:
+        unset = [
+            setting
+            for setting in chosen(scenario.settings, after.predictor.about)
+            if setting.now is not None and not setting.is_set
+        ]
+        differences += [
+            _undone("setting", each.text, f"{each.setting.name}={each.now}", after, {"settings": [each.text]})
+            for each in unset
+        ]
+        if len(unset) > 1:
+            after.without(settings=[each.text for each in unset])
     return differences
 
 
@@ -164,7 +178,9 @@ def work_changes(forecast: Forecast, now: RecordedRun, undone: Prediction | None
     return [change for change in changes if change is not None]
 
 
-def _undone(kind: Kind, predicted: float, measured: float, after: After, asked: dict[str, Any]) -> Difference:
+def _undone(
+    kind: Kind, predicted: float | str, measured: float | str, after: After, asked: dict[str, Any]
+) -> Difference:
     replayed = after.without(**asked)
     return Difference(
         kind=kind,

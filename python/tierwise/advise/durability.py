@@ -118,7 +118,7 @@ def _is_ephemeral(profile: Profile) -> bool:
 
 
 def _is_volatile(profile: Profile) -> bool:
-    return profile.kind == "ram" or _is_ephemeral(profile)
+    return (profile.member or profile).kind == "ram" or _is_ephemeral(profile)
 
 
 def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
@@ -141,7 +141,7 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
 
 
 def _fact(profile: Profile) -> str:
-    if profile.kind == "ram":
+    if (profile.member or profile).kind == "ram":
         return "memory: nothing survives a power cut"
     if _is_ephemeral(profile):
         return "instance store: a stop of the machine, or its move to another host, takes all its files"

@@ -175,7 +175,10 @@ def _listed(content: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    decided = advice["decision"]["option"]
+    decided, setting = advice["decision"]["option"], advice["decision"].get("setting")
+    for move in advice.get("settings", []):
+        if move["setting"] == setting:  # which is recommended in place of a move
+            yield f"the setting {setting}", move["prediction"]
     named = (("the best placement", advice["best"]), ("the placement for the goal", advice["reaching"]))
     options = [(label, option) for label, option in named if option]
     options.sort(

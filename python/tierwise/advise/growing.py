@@ -17,9 +17,10 @@ from typing import Literal
 
 from tierwise.advise.alternatives import rent_difference
 from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profiles, written_by_device
+from tierwise.advise.durability import lost_at_stop
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, Role
+from tierwise.model.placement import EVERYTHING, Role, price_order
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
@@ -349,7 +350,10 @@ class _Search:
         return GrowthAnswer()
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
-        """The cheapest placement of the roles of a device with which it keeps up, alone."""
+        """The cheapest placement of the roles of a device with which it keeps up, alone.
+
+        One that a stop of the machine loses comes after those that last.
+        """
         roles = [role for role in first.roles if role in self._placed or first.what == "space"]
         tried = []
         parts = units(self._predictor.run.engine, roles)
@@ -362,7 +366,12 @@ class _Search:
             }
             if placement and self._costs.fits(placement) and self._relieves(first, placement):
                 tried.append((self._costs.cost_per_month(placement), placement))
-        tried.sort(key=lambda attempt: (attempt[0], len(attempt[1])))
+        may_lose = self._costs.rebuildable
+        tried.sort(
+            key=lambda attempt: price_order(
+                attempt[0], len(attempt[1]), 0.0, not may_lose and bool(lost_at_stop(attempt[1]))
+            )
+        )
         for start in range(0, min(len(tried), _MOST_ANSWERS), _BATCH):
             batch = tried[start : start + _BATCH]
             cases = [

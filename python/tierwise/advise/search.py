@@ -133,9 +133,10 @@ class Search:
     def front(self, goal: Goal | None = None) -> list[Option]:
         """The fastest placement for each amount of money, by the first look, predicted with intervals.
 
-        With a goal, also the fastest of those that come near it, and the cheapest that reaches it.
+        Of those that keep files where they last, if one of these helps. With a goal, also the fastest of
+        those that come near it, and the cheapest that reaches it.
         """
-        options = self._options(_rising(self._priced))
+        options = self._options(_rising(self._lasting))
         if goal is not None:
             options += self._options(
                 _rising([candidate for candidate in self._priced if goal.near(candidate[1])])

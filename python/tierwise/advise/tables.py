@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
+from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import MARGIN, is_told
+from tierwise.advise.search import staying
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import gathered
+from tierwise.model.names import gathered, join
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
 from tierwise.predict.savings import NO_TIME
@@ -157,6 +159,8 @@ class DeviceTables(Record):
     """Empty if no table that was used fits the device."""
     best: int | None
     """Index of the recommended set; ``None``: leave all where they are."""
+    lost_at_stop: bool = False
+    """Whether a stop of the machine, or of its power, loses the files on it."""
     alone: list[TableSet] = []
     """Tables and indexes of which nothing else moves, those that were waited for longest first."""
 
@@ -177,9 +181,12 @@ class TableAdvice(Record):
     """Of all named tables and indexes."""
     rows: list[TableRow]
     """Those that were used, those that were waited for longest first."""
+    rebuildable: bool = False
+    """Whether the database can be rebuilt; if not, an instance store holds no table."""
     devices: list[DeviceTables]
     """The best first: devices whose recommended set is as fast as the fastest, the cheapest of them first;
-    then by the gain; then those that gain nothing."""
+    then by the gain; then those that gain nothing. Unless the database can be rebuilt, memory comes after
+    those that keep their files."""
     prices: list[UsedPrice]
     """Source and date of the price of each device that is not owned."""
     warnings: list[str]
@@ -192,6 +199,7 @@ def advise_tables(
     capacity_bytes: int | None = None,
     *,
     alone: bool = False,
+    machine: Scenario | None = None,
 ) -> TableAdvice:
     """Find the tables and indexes to move to a device, for each of some devices.
 
@@ -206,10 +214,11 @@ def advise_tables(
         terms: of payment; the prices that ship, and nothing owned, if not given.
         capacity_bytes: space on the device.
         alone: whether to predict the ``MOST_ALONE`` most used ones alone too, and what each gains at most.
+        machine: what else changes for all of them, as the limits of their machine; nothing if not given.
 
     Raises:
-        TierwiseError: an observation; no table has a name, was used, or fits a device; an unknown device, or
-            one without a price.
+        TierwiseError: an observation; no table has a name, was used, or fits a device that may hold it; an
+            unknown device, or one without a price.
     """
     relations = predictor.relations
     if relations is None:
@@ -221,15 +230,27 @@ def advise_tables(
     terms = terms or Terms()
     costs = Costs.of(predictor, terms)
     names = list(dict.fromkeys(resolve(name).name for name in devices))
-    plans = {name: plan_sets(relations, _space(costs, name, terms, capacity_bytes), alone) for name in names}
+    volatile = {name for name in names if lost_at_stop({Role.SELECTED: name})}
+    allowed = [name for name in names if costs.may_hold({Role.SELECTED: name})]
+    if not allowed:
+        raise TierwiseError(
+            f"a stop of the machine takes all files on {join(names)}",
+            "name another device, or add --rebuildable if the database can be rebuilt, as a replica can",
+        )
+    plans = {name: Plan([], []) for name in names}
+    for name in allowed:
+        plans[name] = plan_sets(relations, _space(costs, name, terms, capacity_bytes), alone)
     if not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
-    asked = _asked(predictor, relations, costs, plans)
+    machine = machine or Scenario()
+    recorded = staying(predictor, machine)
+    asked = _asked(predictor, relations, costs, plans, machine, recorded)
     answers = [
         DeviceTables(
             device=name,
             sets=(sets := [asked.sets[places, name] for places in plan.sets]),
-            best=_best(sets, predictor.as_recorded),
+            best=_best(sets, recorded),
+            lost_at_stop=name in volatile,
             alone=[asked.sets[places, name] for places in plan.alone],
         )
         for name, plan in plans.items()
@@ -252,14 +273,20 @@ def advise_tables(
             )
             for place, row in enumerate(relations.used)
         ],
-        devices=_ranked(answers),
+        rebuildable=terms.rebuildable,
+        devices=_ranked(answers, rebuildable=terms.rebuildable),
         prices=used_prices(names, terms, datetime.date.today()),
         warnings=list(dict.fromkeys(text for prediction in predictions for text in prediction.warnings)),
     )
 
 
 def tables_beside(
-    predictor: Predictor, devices: Sequence[str], terms: Terms, *, named: bool = False
+    predictor: Predictor,
+    devices: Sequence[str],
+    terms: Terms,
+    *,
+    named: bool = False,
+    machine: Scenario | None = None,
 ) -> TableAdvice | None:
     """The tables for an advice that has been given on these devices, with those that move alone.
 
@@ -272,7 +299,7 @@ def tables_beside(
     if not named and not (predictor.relations and predictor.relations.used):
         return None
     try:
-        return advise_tables(predictor, devices, terms, alone=True)
+        return advise_tables(predictor, devices, terms, alone=True, machine=machine)
     except TierwiseError:
         if named:
             raise
@@ -291,7 +318,14 @@ def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) 
     return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
 
 
-def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapping[str, Plan]) -> _Answers:
+def _asked(
+    predictor: Predictor,
+    relations: Relations,
+    costs: Costs,
+    plans: Mapping[str, Plan],
+    machine: Scenario,
+    recorded: Prediction,
+) -> _Answers:
     """Every question: all devices of one set together, since each set is a recording of its own in memory."""
     wanted = gathered(
         (places, device)
@@ -304,21 +338,29 @@ def _asked(predictor: Predictor, relations: Relations, costs: Costs, plans: Mapp
         rows = [relations.used[place] for place in places]
         patterns = [row.relation.pattern for row in rows]
         no_time = [NO_TIME] if len(places) == 1 and places[0] in bare else []
-        scenarios = [Scenario(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]]
+        scenarios = [
+            machine.changed(placement=dict.fromkeys(patterns, name)) for name in [*devices, *no_time]
+        ]
         predictions = predictor.predict(scenarios)
-        before = predictor.selecting(scenarios[0].selected).as_recorded
+        apart = predictor.selecting(scenarios[0].selected).as_recorded
+        writes = {role: load.written_bytes_per_s for role, load in apart.io.items()}
+        before = recorded if machine.changes else apart
         for device, prediction in zip(devices, predictions, strict=False):
-            answers.sets[places, device] = _set(rows, device, before, prediction, costs)
+            answers.sets[places, device] = _set(rows, device, writes, before, prediction, costs)
         if no_time:
             answers.at_most[places[0]] = predictions[-1].speedup
     return answers
 
 
 def _set(
-    rows: Sequence[RelationTraffic], device: str, before: Prediction, after: Prediction, costs: Costs
+    rows: Sequence[RelationTraffic],
+    device: str,
+    writes: Mapping[Role, float],
+    before: Prediction,
+    after: Prediction,
+    costs: Costs,
 ) -> TableSet:
     """A set on a device, with its price and the device's wear."""
-    writes = {role: load.written_bytes_per_s for role, load in before.io.items()}
     size_bytes = sum(row.size_bytes for row in rows)
     bill = costs.device_bill(device, size_bytes, writes.get(Role.SELECTED, 0.0))
     gain = (
@@ -346,12 +388,19 @@ def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:
     return None
 
 
-def _ranked(answers: Sequence[DeviceTables]) -> list[DeviceTables]:
+def _ranked(answers: Sequence[DeviceTables], *, rebuildable: bool) -> list[DeviceTables]:
     """As ``TableAdvice.devices`` says."""
-    speedups = [1 + answer.recommended.gain if answer.recommended else 0.0 for answer in answers]
+    lasting = [answer for answer in answers if answer.recommended and not answer.lost_at_stop]
+    fastest = max((_speedup(answer) for answer in (not rebuildable and lasting) or answers), default=0.0)
 
-    def rank(place: int) -> tuple[bool, float]:
-        best, behind = answers[place].recommended, speedups[place] * MARGIN < max(speedups)
-        return behind, -speedups[place] if behind or best is None else best.bill.per_month
+    def rank(answer: DeviceTables) -> tuple[bool, bool, float]:
+        best, behind = answer.recommended, _speedup(answer) * MARGIN < fastest
+        loses = answer.lost_at_stop and bool(lasting) and not rebuildable
+        return loses, behind, -_speedup(answer) if behind or best is None else best.bill.per_month
 
-    return [answers[place] for place in sorted(range(len(answers)), key=rank)]
+    return sorted(answers, key=rank)
+
+
+def _speedup(answer: DeviceTables) -> float:
+    """Of the recommended set; 0 without one."""
+    return 1 + answer.recommended.gain if answer.recommended else 0.0

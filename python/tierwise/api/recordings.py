@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import ValidationError
+
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, advise_day
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.advise.verification import Verification
@@ -23,12 +25,15 @@ from tierwise.device_models.prices import YEARS
 from tierwise.host import interpreter, programs
 from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import first_problem
+from tierwise.model.names import names_in
 from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.savings import Savings
+from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.timeline import Timeline, timeline_of
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import ABOUT_FILE, TABLES, About, Day, Observation, open_source
@@ -206,7 +211,7 @@ class RecordedRun:
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""
-        ranking = rank(self._predictor, list(devices), _scenario({}, machine))
+        ranking = rank(self._predictor, _names(devices), _scenario({}, machine))
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
         return View(ranking, document, "ranking")
 
@@ -247,7 +252,7 @@ class RecordedRun:
             rebuildable: the database can be rebuilt, as a replica: a stop of the machine may lose its files.
         """
         terms = Terms.parse(
-            have=",".join(have),
+            have=",".join(_names(have)),
             headroom=headroom,
             growth=growth,
             years=years,
@@ -265,7 +270,7 @@ class RecordedRun:
             instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
             grow=grow,
         )
-        advice = advise(self._predictor, replace(options, devices=list(devices)), tables=tables)
+        advice = advise(self._predictor, replace(options, devices=_names(devices)), tables=tables)
 
         def surveyed() -> Subject:
             if advice.instance:
@@ -281,17 +286,26 @@ class RecordedRun:
         return predictor
 
 
+def _names(devices: Sequence[str]) -> list[str]:
+    """A list of devices, or one text as on the command line."""
+    return names_in(devices) if isinstance(devices, str) else list(devices)
+
+
 def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
     fields = dict(machine)
-    if "memory" in fields:
-        fields["memory_bytes"] = parse_size_bytes(fields.pop("memory"), "memory")
-    if "buffer" in fields:
-        fields["buffer_bytes"] = parse_size_bytes(fields.pop("buffer"), "buffer")
+    for name in ("memory", "buffer"):
+        if name in fields:
+            size = str(fields.pop(name))  # a number lacks its unit, which the error says
+            fields[f"{name}_bytes"] = parse_size_bytes(size, name, LEAST_MEMORY_BYTES)
     if isinstance(fields.get("instance"), (str, Path)):
         fields["instance"] = find_instance(str(fields["instance"]))
     if isinstance(fields.get("recorded_on"), str):
         fields["recorded_volumes"] = network_volumes(parse_recorded_on(fields.pop("recorded_on")))
-    return Scenario(placement=parse_place(place) if isinstance(place, str) else dict(place), **fields)
+    placement = parse_place(place, relations=True) if isinstance(place, str) else dict(place)
+    try:
+        return Scenario(placement=placement, **fields)
+    except ValidationError as error:
+        raise TierwiseError(first_problem(error), "name fields of tierwise.predict.Scenario") from None
 
 
 def _row(answer: Prediction) -> dict[str, Any]:

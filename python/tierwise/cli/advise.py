@@ -11,6 +11,7 @@ import typer
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
 from tierwise.advise import advise as advised
+from tierwise.advise.advice import candidates
 from tierwise.advise.tables import advise_tables
 from tierwise.cli import options as opt
 from tierwise.cli.output import (
@@ -65,7 +66,7 @@ def check_emit(emit: Emit | None, recording: Path) -> None:
 
 
 def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, output: Path | None) -> None:
-    """Write what an advice changes, to standard output without a file; nothing where it changes nothing.
+    """Write what an advice changes, to standard output without a file; nothing where it moves nothing.
 
     Raises:
         FailedCheckError: the recording is not usable.
@@ -74,6 +75,13 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
     if not advice.usable:
         reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
+    if advice.instead:
+        echo(
+            f"The advice is to set {advice.instead.setting} in place of a move; there is nothing to emit. "
+            "Leave out --may-lose to emit the move.",
+            err=True,
+        )
+        return
     from tierwise.report.change import change_of  # only an advice with --emit needs it
 
     change = change_of(advice, terms.room)
@@ -120,14 +128,14 @@ def show_table_advice(
 ) -> None:
     """Print which tables and indexes of a recording to move to each of some devices."""
     named = names_in(devices)
-    if not named:
+    if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
     if Day.is_at(recording):
         raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
     with simulations(predictor, opt.progress_console(to_stderr=True)):
-        advice = advise_tables(predictor, named, terms, size_bytes)
+        advice = advise_tables(predictor, candidates(predictor, named, terms), terms, size_bytes)
     judged = usability(predictor)
     content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
@@ -212,7 +220,7 @@ def advise(
         others: dict[str, object] = {
             **{"--budget": budget, "--goal": goal, "--may-lose": may_lose, "--recorded-on": recorded_on},
             **{"--output": output or emitted, "--emit": emit, "--instance": instance, "--grow": grow},
-            **{"--scheduler": scheduler, "--workers": workers, "--rebuildable": rebuildable},
+            **{"--scheduler": scheduler, "--workers": workers},
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
@@ -300,11 +308,13 @@ def serve(
     have: opt.Have = "",
     budget: opt.Budget = None,
     goal: opt.GoalText = None,
+    may_lose: opt.MayLose = None,
     headroom: opt.Headroom = "",
     growth: opt.Growth = "",
     years: opt.Years = YEARS,
     prices: opt.PricesFile = None,
     recorded_on: opt.RecordedOn = "",
+    rebuildable: opt.Rebuildable = False,
     fresh: opt.Fresh = False,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
@@ -317,9 +327,15 @@ def serve(
     from tierwise.serve.simulator import Simulator
 
     terms = Terms.parse(
-        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+        have=have,
+        headroom=headroom,
+        growth=growth,
+        years=years,
+        prices=prices,
+        recorded_on=recorded_on,
+        rebuildable=rebuildable,
     )
-    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
     with listen(host, port) as listening:
         if not is_loopback(host):
             warn(

@@ -24,6 +24,9 @@ from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
+from tierwise.recording.buffer import BUFFER_FILE
+from tierwise.recording.observation import OBSERVATION_FILE
+from tierwise.recording.recording import ABOUT_FILE, TABLES
 from tierwise.report.document import Block, Document, Page, Section, Text, Tone
 from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 
@@ -91,10 +94,20 @@ def warn(text: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, create its directory if needed, and return its path."""
+    """Write a file, create its directory if needed, and return its path. A file of a recording is not replaced."""
+    if path.exists() and _is_of_a_recording(path):
+        raise TierwiseError(f"{path} is a file of a recording", "name another file")
     with os_errors(path, "name a place that you may write to"):
         output_files.write_file(path, content)
     return path
+
+
+def _is_of_a_recording(path: Path) -> bool:
+    if path.with_name(OBSERVATION_FILE).exists():
+        return path.name == OBSERVATION_FILE
+    tables = {f"{table}.parquet" for table in TABLES}
+    beside = path.with_name(ABOUT_FILE).exists() and all(path.with_name(table).exists() for table in tables)
+    return beside and path.name in {ABOUT_FILE, BUFFER_FILE, *tables}
 
 
 def require_html(output: Path | None) -> None:

@@ -195,6 +195,11 @@ def predict(
         raise TierwiseError(
             "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
         )
+    if devices is not None and place:
+        raise TierwiseError(
+            "--place: --devices ranks every placement, and would leave it out",
+            "leave out --devices or --place",
+        )
     if devices is not None and set_:
         raise TierwiseError(
             "--set: placements are ranked with the recorded settings", "name one with --place"

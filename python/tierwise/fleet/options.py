@@ -150,8 +150,8 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         option for option in others if task.goal and task.goal.verdict(option.prediction).endswith("reached")
     ]
     allowed = [option for option in others if search.may_be_recommended(option)]
-    lasting = [option for option in allowed if not lost_at_stop(option.placement)]
-    rungs = worthwhile(recorded, lasting) or worthwhile(recorded, allowed)
+    rungs = worthwhile(recorded, _lasting(allowed)) or worthwhile(recorded, allowed)
+    needed = _lasting(needed) or needed
     kept = [option for option in others if option in rungs or option in needed]
     answers = [option.prediction for option in (recorded, *kept)]
     return DatabaseOptions(
@@ -168,6 +168,11 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
         notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
     )
+
+
+def _lasting(options: Iterable[Option]) -> list[Option]:
+    """Those that keep each file which must last where a stop of the machine does not lose it."""
+    return [option for option in options if not lost_at_stop(option.placement)]
 
 
 def worthwhile(recorded: Option, others: Iterable[Option]) -> list[Option]:

@@ -240,9 +240,19 @@ class ChosenSetting(Record):
         return round(setting.loses_periods * setting.flush_period.seconds(self.recorded), 6)
 
     @property
+    def now(self) -> str | None:
+        """The recorded value; ``None`` if the recording does not tell it."""
+        return self.recorded.get(self.setting.name)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the recording has it, or a value with which commits already do as little."""
+        return self.now is not None and self.now.lower() in {self.value.lower(), *self.setting.already}
+
+    @property
     def refusal(self) -> Refusal | None:
         """Why the recording cannot answer it, if it cannot."""
-        setting, now = self.setting, self.recorded.get(self.setting.name)
+        setting, now = self.setting, self.now
         if setting.effect == "unknown":
             message = f"what {setting.name} does is not known from a recording: {setting.why}"
             return Refusal(message=message, fix=_MEASURE)
@@ -251,7 +261,7 @@ class ChosenSetting(Record):
             return Refusal(message=message, fix=_FIX)
         if (so := self._changes_nothing(now)) is not None:
             return Refusal(message=f"{self.text}: {so}, so that it changes nothing", fix=_FIX)
-        if now is not None and now.lower() in {self.value.lower(), *setting.already}:
+        if self.is_set:
             message = f"{self.text}: {setting.name} is {now} in the recording, so that it changes nothing"
             return Refusal(message=message, fix=_FIX)
         for name, value in setting.requires.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tierwise.advise.durability import lost_at_stop
 from tierwise.fleet.records import (
     Curve,
     DatabaseMove,
@@ -89,7 +90,13 @@ def money_sentences(advice: FleetAdvice) -> list[str]:
 
 
 def database_sentences(advice: FleetAdvice) -> list[str]:
-    """Databases that do not get the p99 that they must have, and those that stay as they are."""
+    """Files that a restart loses, databases that miss the p99 that they must have, and those that stay."""
+    lost = [
+        in_words(move)
+        for database in advice.databases
+        for move in database.moves(database.chosen)
+        if lost_at_stop({move.role: move.device})
+    ]
     missed = [
         f"{database.name} ({numbers.microseconds(database.must_have_p99_us)})"
         for database in advice.databases
@@ -97,6 +104,10 @@ def database_sentences(advice: FleetAdvice) -> list[str]:
     ]
     unsure = [database.name for database in advice.databases if database.option.verdict == "likely reached"]
     sentences = []
+    if lost:
+        sentences.append(
+            f"Caution: a power cut or a restart of the machine loses what is moved to memory: {some(lost)}."
+        )
     if missed:
         sentences.append(
             f"No placement reaches the p99 that these must have, so gain alone places them: {join(missed)}."

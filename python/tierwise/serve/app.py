@@ -164,7 +164,7 @@ def _line(answer: Reply) -> bytes:
             "warnings": prediction.warnings,
             **prediction.model_dump(mode="json", include=set(_SHOWN)),
         }
-    return json.dumps(content).encode() + b"\n"
+    return json.dumps(content, allow_nan=False).encode() + b"\n"
 
 
 async def _http_problem(_: Request, error: Exception) -> Response:

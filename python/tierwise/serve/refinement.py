@@ -45,7 +45,8 @@ class Answer:
     Attributes:
         prediction: with the interval of the seeds so far.
         stage: ``first``, ``refining`` or ``final``.
-        rate_half_width: of the 95 % interval over the seeds, on the logarithm; ``None`` with fewer than two.
+        rate_half_width: of the 95 % interval over the seeds, on the logarithm; ``None`` with fewer than two,
+            and where one counted nothing.
         agreed: whether the seeds agree by the rule above.
     """
 
@@ -143,7 +144,8 @@ class Refinement:
         width: float | None = None,
         agreed: bool = False,
     ) -> Answer:
-        return Answer(self._predictor.answer(self._scenario, asked, outcomes), stage, width, agreed)
+        known = width if width is not None and math.isfinite(width) else None
+        return Answer(self._predictor.answer(self._scenario, asked, outcomes), stage, known, agreed)
 
 
 def _width(values: Sequence[float]) -> float:

@@ -255,6 +255,15 @@ def test_several_recordings_have_a_list_with_names_as_text(tmp_path: Path) -> No
     assert "<script>alert" not in reply.text and "&lt;script&gt;alert" in reply.text
 
 
+def test_a_page_may_advise_a_setting_or_a_device_that_loses_files() -> None:
+    for options, expected in (
+        (["--devices", "gp3", "--may-lose", "1s"], "<h1>Set synchronous_commit=off"),
+        (["--devices", "instance-store", "--rebuildable"], "a stop of the machine loses"),
+    ):
+        with live_server(str(RECORDING), *options) as started:
+            assert expected in started.get(f"/{started.token}/1/").text
+
+
 def test_an_address_that_is_not_here_is_refused() -> None:
     result = CliRunner().invoke(app, ["serve", str(RECORDING), "--devices", "nvme-dc", "--host", "192.0.2.1"])
     assert "--host 192.0.2.1" in str(result.exception)

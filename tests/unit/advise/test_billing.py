@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms
-from tierwise.advise.costs import Costs, RecordedVolume, recorded_volumes
+from tierwise.advise.costs import Bill, Costs, RecordedVolume, recorded_volumes
+from tierwise.advise.durability import durability, lost_at_stop
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError
@@ -114,6 +115,26 @@ PLACES = st.dictionaries(
     st.sampled_from([Role.LOG, Role.DATA, Role.INDEX]),
     st.sampled_from(["volume-aws-gp3", "ssd-nvme-dc", "volume-aws-io2", "recorded"]),
 )
+
+
+def test_an_array_of_memory_loses_its_files_as_memory_does(tmp_path: Path) -> None:
+    array = tmp_path / "array.toml"
+    mirror = (profiles.FOLDER / "array-raid1-2x-ssd-nvme-dc.toml").read_text()
+    array.write_text(mirror.replace('member = "ssd-nvme-dc"', 'member = "ram"'))
+    assert lost_at_stop({Role.LOG: str(array)}) == [Role.LOG]
+    assert durability({Role.LOG: str(array)})[0].fact == "memory: nothing survives a power cut"
+
+
+def test_idle_files_that_must_last_are_not_taken_along_to_memory() -> None:
+    sizes = {Role.TEMP: GB, Role.DATA: GB}
+    volume = RecordedVolume("volume-aws-io2", frozenset(sizes), 4000.0)
+
+    def bill(device: str, **terms: bool) -> Bill:
+        return Costs(sizes, Terms(**terms), [volume], {Role.DATA}).bill({Role.TEMP: device})
+
+    assert bill("ssd-nvme-dc").taken_along == {Role.DATA: "ssd-nvme-dc"}
+    assert not bill("ram").taken_along and not bill("ram").credit_per_month
+    assert bill("ram", rebuildable=True).taken_along == {Role.DATA: "ram"}
 
 
 @given(PLACES, st.floats(min_value=0.01, max_value=10_000), st.floats(0, 3))

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about
+from support.paths import RECORDINGS
 from tierwise import _core
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.advise.growing import Growing, parse_factor
@@ -82,6 +83,23 @@ def test_the_device_breaks_first_and_the_cheapest_one_that_keeps_up_is_named() -
     assert {limit.what: limit.factor for limit in growth.limits if limit.what != "device"} == {"cores": None}
     sentence = growing_sentences(advice, growth)[0]
     assert sentence.startswith("Growth: the device of") and "The cheapest answer: move" in sentence
+
+
+def test_an_answer_keeps_files_in_memory_only_if_nothing_else_does_and_says_so() -> None:
+    small = Limited(footprints=dict.fromkeys(REQUESTS, 10**8))
+
+    def advised(*devices: str, rebuildable: bool = False) -> Advice:
+        return asked(small, devices, terms=Terms(have=("ram",), rebuildable=rebuildable))
+
+    def answer(advice: Advice) -> set[str]:
+        made = grown(advice).answer
+        return set(made.placement.values()) if made else set()
+
+    assert answer(advised("ram", "nvme-dc")) == {"ssd-nvme-dc"}, "memory costs nothing here"
+    assert answer(advised("ram", "nvme-dc", rebuildable=True)) == {"ram"}
+    memory = advised("ram")
+    assert answer(memory) == {"ram"}
+    assert "a restart of the machine loses the log" in growing_sentences(memory, grown(memory))[0]
 
 
 def test_cores_that_saturate_are_counted() -> None:
@@ -164,6 +182,16 @@ def test_a_drive_that_wears_out_is_told() -> None:
     endured = Terms.parse(recorded_on="nvme-dc", years=50)
     wear = next(limit for limit in grown(asked(Limited(), terms=endured)).limits if limit.what == "wear")
     assert wear.factor is not None and 1 <= wear.factor <= 3
+
+
+def test_a_page_says_what_breaks_first(tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(RECORDINGS / "order-entry"), "--devices", "gp3", "--seeds", "2", "-o", str(page)]
+    assert CliRunner().invoke(app, [*asked, "--grow", "2x"]).exit_code == 0
+    section = page.read_text("utf-8").partition('id="growth"')[2].partition("</section>")[0]
+    assert "With 2 times the data and the load" in section and "processor time" in section
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert 'id="growth"' not in page.read_text("utf-8")
 
 
 def test_the_page_and_tables_refuse_what_they_do_not_know(tmp_path: Path) -> None:

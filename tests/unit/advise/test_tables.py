@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from itertools import combinations
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from support.fake_tables import tables_predictor
 from support.paths import RECORDINGS
 from tierwise.advise import Terms
-from tierwise.advise.tables import advise_tables, best_sets, tables_beside
+from tierwise.advise.tables import TableAdvice, advise_tables, best_sets, tables_beside
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
@@ -76,6 +77,45 @@ def test_devices_are_ranked_by_gain_then_by_price() -> None:
         "hdd-7k2",
     ], "gp3 is within 15 % of nvme-dc for less; a disk such as the recorded one gains nothing"
     assert [device.best is None for device in advice.devices] == [False, False, False, True]
+
+
+def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed_or_all_that_helps() -> None:
+    predictor, free = tables_predictor(TABLES), ("ram", "ssd-nvme-instance-store")
+
+    def advised(*devices: str, rebuildable: bool = False) -> TableAdvice:
+        return advise_tables(predictor, devices, Terms(have=free, rebuildable=rebuildable))
+
+    first, memory, store = advised("ram", "instance-store", "gp3").devices
+    assert (first.device, memory.device, store.device) == ("volume-aws-gp3", *free)
+    assert not first.lost_at_stop and memory.lost_at_stop and store.lost_at_stop
+    assert memory.recommended and not store.sets, "an instance store holds files of replicas only"
+    assert advised("instance-store", "gp3", rebuildable=True).devices[0].device == free[1]
+    with pytest.raises(TierwiseError, match="a stop of the machine takes all files"):
+        advised("instance-store")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--have", "ram"], "Caution: a power cut or a restart of the machine loses the selected tables"),
+        (["--have", "ram", "--devices", "instance-store"], "Left out, since a stop of the machine takes all"),
+        (["--devices", "instance-store", "--rebuildable"], "Caution: a stop of the machine loses the"),
+        (["--have", "gp3", "--devices", "nvme-dc"], "The best sets by size on volume-aws-gp3"),
+    ],
+)
+def test_an_answer_for_tables_says_what_a_stop_loses(options: list[str], expected: str) -> None:
+    asked = ["advise", str(RECORDED), "--by", "table", "--names", str(NAMES), "--seeds", "2", *options]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert expected in " ".join(result.output.split())
+
+
+def test_a_page_says_what_a_restart_loses_of_the_tables_moved_to_memory(tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(RECORDED), "--names", str(NAMES), "--seeds", "2", "--have", "ram", "-o", str(page)]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    tables = page.read_text("utf-8").partition('id="tables"')[2].partition("</section>")[0]
+    assert "restart of the machine loses the selected tables, since ram is memory" in tables
 
 
 def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
@@ -197,6 +237,18 @@ def test_an_advice_with_names_has_tables_in_text_json_and_page(tmp_path: Path) -
     assert "ALTER TABLE" in html[html.index('id="table-steps"') :]
 
 
+def test_tables_are_behind_the_limits_of_the_machine_as_roles_are() -> None:
+    asked = ["--devices", "gp3-16k", "--instance", "m6i.large", "--names", str(NAMES), "--seeds", "2"]
+    result = CliRunner().invoke(app, ["advise", str(RECORDED), *asked, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    advice = json.loads(result.stdout)["advice"]
+    (data,) = (move for move in advice["moves"] if move["role"] == "data")
+    best = advice["tables"]["devices"][0]["sets"][-1]
+    alike = data["prediction"]["speedup"]["value"]
+    assert best["prediction"]["speedup"]["value"] == pytest.approx(alike, rel=0.05)
+    assert best["gain_per_s"] == pytest.approx(data["gain_per_s"], rel=0.05)
+
+
 def test_the_steps_say_in_which_database_to_run_the_sql(tmp_path: Path) -> None:
     names, page = tmp_path / "names.csv", tmp_path / "advice.html"
     header, first, *others = NAMES.read_text().splitlines()
@@ -239,6 +291,24 @@ def test_a_profile_by_file_has_what_is_buffered_where_that_was_asked(tmp_path: P
     assert "buffered" in result.output and "| 10.0 MiB" in index
     plain = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
     assert "buffered" not in plain.output
+
+
+def test_a_line_feed_in_a_name_starts_no_line(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    rows = list(csv.DictReader(NAMES.read_text().splitlines()))
+    with names.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(
+            {**row, "name": f"public.a\nb{place}", "table": ""} for place, row in enumerate(rows)
+        )
+    for asked in (
+        ["advise", "--by", "table", "--devices", "gp3", "--seeds", "2"],
+        ["profile", "--by", "file"],
+    ):
+        result = CliRunner().invoke(app, [asked[0], str(RECORDED), *asked[1:], "--names", str(names)])
+        assert result.exit_code == 0, result.output
+        assert "public.a?b0" in result.output and "public.a\n" not in result.output
 
 
 def test_a_profile_by_file_lists_tables() -> None:

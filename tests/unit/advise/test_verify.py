@@ -107,6 +107,21 @@ def test_another_machine_is_found(tmp_path: Path) -> None:
     assert set(kinds(verification)) == {("cores", None), ("memory", None)}
 
 
+def test_a_setting_that_was_not_set_is_found_and_explains(tmp_path: Path) -> None:
+    """Also where an advice is a setting in place of a move."""
+    asked = ["advise", RECORDING, "--devices", "nvme-dc", "--may-lose", "1s"]
+    for made in (asked, ["predict", RECORDING, "--set", "synchronous_commit=off"]):
+        verification = verify(forecast(tmp_path, *made), RECORDING)
+        (difference,) = verification.differences
+        assert (difference.kind, difference.predicted) == ("setting", "synchronous_commit=off")
+        assert difference.measured == "synchronous_commit=on"
+        assert difference.closes == pytest.approx(1, abs=0.1) and verification.explained
+    copy = tmp_path / "after"
+    shutil.copytree(RECORDING, copy)
+    changed(copy / "about.json", lambda about: about["settings"].update(synchronous_commit="off"))
+    assert not verify(forecast(tmp_path, *asked), copy).differences
+
+
 def test_a_role_that_was_not_moved_is_found(tmp_path: Path) -> None:
     """The recommended placement is verified where none of the file's fits the recorded devices."""
     advice = forecast(tmp_path, "advise", RECORDING, "--devices", "nvme-dc")

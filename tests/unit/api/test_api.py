@@ -56,6 +56,28 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
     assert "nvme-dc" in raised.value.fix
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"memory": 8}, "memory: 8 is 8 bytes"),
+        ({"memory": "8"}, "memory: 8 is 8 bytes"),
+        ({"core": 8}, "core: Extra inputs"),
+        ({"rate_per_s": -1.0}, "rate_per_s: Input should be greater than 0"),
+    ],
+)
+def test_a_wrong_field_is_named(
+    recording: tw.api.recordings.RecordedRun, fields: dict[str, object], message: str
+) -> None:
+    with pytest.raises(tw.TierwiseError, match=message):
+        recording.predict({}, **fields)
+
+
+def test_devices_may_be_one_text_as_on_the_command_line(recording: tw.api.recordings.RecordedRun) -> None:
+    assert recording.rank("nvme-dc,gp3").data.devices == ["ssd-nvme-dc", "volume-aws-gp3"]
+    advice = recording.advise("gp3", have="nvme-dc").data
+    assert (advice.devices, advice.have) == (["volume-aws-gp3", "ssd-nvme-dc"], ["ssd-nvme-dc"])
+
+
 def test_devices_and_studies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.device_models.profiles.names", lambda: ["hdd-7k2", "ssd-nvme-dc"])
     devices = tw.devices()

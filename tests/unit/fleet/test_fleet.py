@@ -118,6 +118,27 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
         assert max(option.speedup.value for option in near) * MARGIN * 1.01 >= rate(placement) / base
 
 
+@pytest.mark.parametrize("goal", [None, "p99=3ms"])
+def test_files_that_must_last_are_kept_in_memory_only_if_nothing_else_helps(goal: str | None) -> None:
+    """Memory is cheaper and faster here than the drive."""
+    wanted, at = Goal.parse(goal) if goal else None, RecordingAt("shop", str(EXAMPLES / "order-entry"))
+
+    def devices(candidates: tuple[str, ...]) -> set[str]:
+        rows = options_of(OptionsTask(at, candidates, Terms(), wanted, seeds=2))
+        assert isinstance(rows, DatabaseOptions)
+        return {device for option in rows.options for device in option.placement.values()}
+
+    assert devices(("ram", "ssd-nvme-dc")) == {"ssd-nvme-dc"}
+    assert devices(("ram",)) == {"ram"}
+
+
+@needs_scipy
+def test_an_answer_that_puts_files_in_memory_says_what_a_restart_loses() -> None:
+    caution = "a restart of the machine loses what is moved to memory: the log of a to ram."
+    assert caution in to_markdown(fleet_document(advised(database("a", option(3, 3.0, device="ram")))))
+    assert "loses" not in to_markdown(fleet_document(advised(database("a", option(3, 3.0)))))
+
+
 @needs_scipy
 def test_importance_decides_who_gets_the_money() -> None:
     fleet = [database("a", option(100, 2.0)), database("b", option(100, 1.9))]

@@ -6,8 +6,11 @@ import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from support.fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
+from support.paths import RECORDINGS
+from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import parse_place
 from tierwise.predict import ModelError, Scenario, machine, rank, resolve
@@ -291,6 +294,12 @@ def test_all_placements_are_ranked_and_idle_roles_left() -> None:
     assert set(worst.values()) == {"hdd-7k2"}
     assert len(ranking.closer) == 10
     assert ranking.closer[0].rate_per_s
+
+
+def test_a_place_is_not_left_out_beside_a_ranking() -> None:
+    asked = ["predict", str(RECORDINGS / "order-entry"), "--place", "log=nvme-dc", "--devices", "gp3"]
+    with pytest.raises(TierwiseError, match="--place: --devices ranks every placement"):
+        CliRunner().invoke(app, asked, catch_exceptions=False)
 
 
 def test_a_space_too_large_is_searched_and_said() -> None:

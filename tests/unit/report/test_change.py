@@ -88,8 +88,21 @@ def test_a_patch_of_a_cluster_is_valid_by_the_published_schema(snapshot: Snapsho
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.validate(merged(patch), SCHEMA)
     spec = yaml.safe_load(patch)["spec"]
-    assert spec["walStorage"] == {"size": "7Gi", "storageClass": "volume-aws-io2"}, "rounded up"
+    assert spec["walStorage"] == {"size": "64Gi", "storageClass": "volume-aws-io2"}, "the least for its speed"
     assert spec["tablespaces"][0]["temporary"] is True
+
+
+def test_a_volume_of_a_cluster_is_as_large_as_it_is_billed() -> None:
+    def sizes(made: Change) -> list[str]:
+        spec = yaml.safe_load(cluster_patch(made))["spec"]
+        return [spec[name]["size"] for name in ("walStorage", "storage") if name in spec]
+
+    assert sizes(change({Role.LOG: "volume-aws-gp3"})) == ["7Gi"], "rounded up"
+    assert sizes(change({Role.LOG: "volume-aws-gp3"}, rented_gib={"volume-aws-gp3": 10.0})) == ["10Gi"]
+    assert sizes(change({Role.LOG: "volume-aws-io2"}, rented_gib={"volume-aws-io2": 64.0})) == ["64Gi"]
+    both = change(dict.fromkeys([Role.LOG, Role.DATA], "volume-aws-io2"), rented_gib={"volume-aws-io2": 70.0})
+    assert sizes(both) == ["64Gi", "64Gi"], "the least for its speed"
+    assert "# The advice has the data and the log on one volume-aws-io2: here each has" in cluster_patch(both)
 
 
 def test_pgdata_has_room_for_all_that_stays_in_it() -> None:
@@ -236,6 +249,27 @@ def test_an_advice_that_moves_nothing_changes_nothing(tmp_path: Path) -> None:
     assert ran.exit_code == 0 and "nothing to emit" in ran.stderr
     assert not out.exists()
     assert not RUNNER.invoke(app, asked).stdout
+
+
+def test_a_setting_in_place_of_a_move_emits_nothing(tmp_path: Path) -> None:
+    asked = [
+        "advise",
+        str(EXAMPLE),
+        "--devices",
+        "gp3",
+        "--seeds",
+        "2",
+        "--may-lose",
+        "1s",
+        "--emit",
+        "ansible",
+    ]
+    ran = RUNNER.invoke(app, asked)
+    assert ran.exit_code == 0 and not ran.stdout
+    assert "to set synchronous_commit=off in place of a move; there is nothing to emit" in ran.stderr
+    out = tmp_path / "move.yml"
+    assert RUNNER.invoke(app, [*asked, "-o", str(out)]).stdout.startswith("Set synchronous_commit=off")
+    assert not out.exists()
 
 
 def test_headroom_is_in_the_sizes() -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from support.paths import RECORDINGS
 from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording, redact
 from tierwise.report.recording.trace import trace
 
@@ -160,6 +161,19 @@ def test_a_redacted_recording_exports_no_path(tmp_path: Path) -> None:
     every = [*events_of(hidden.text, "X"), *events_of(hidden.text, "b")]
     assert not [event for event in every if "/" in json.dumps(event["args"])]
     assert not [event for event in every if "file" in event["args"]]
+
+
+def test_no_output_replaces_a_file_of_a_recording(tmp_path: Path) -> None:
+    made = write_recording(tmp_path / "r")
+    before = {file.name: file.read_bytes() for file in made.iterdir()}
+    for name in ("about.json", "calls.parquet"):
+        asked = ["recording", "export", str(made), "--perfetto", str(made / name)]
+        with pytest.raises(TierwiseError, match=f"{name} is a file of a recording"):
+            RUNNER.invoke(app, asked, catch_exceptions=False)
+    assert {file.name: file.read_bytes() for file in made.iterdir()} == before
+    beside = ["recording", "export", str(made), "--perfetto", str(made / "trace.json")]
+    assert RUNNER.invoke(app, beside).exit_code == 0
+    assert RUNNER.invoke(app, beside).exit_code == 0, "an old trace is replaced"
 
 
 def test_the_command_says_when_it_cut(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from support.fake_replay import FakeReplay, predictor
+from tierwise.model.errors import TierwiseError
 from tierwise.predict import Scenario
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
+from tierwise.serve.questions import read, scenario_of
 from tierwise.serve.refinement import LEAST_SEEDS, MOST_SEEDS, Answer, Refinement
 from tierwise.serve.simulator import Simulator
 
@@ -43,6 +46,33 @@ def test_the_answer_to_other_memory_holds_its_bounds() -> None:
     answers = refined(Scenario(memory_bytes=4 << 30), can_change_memory=True, unsure=1.5)
     first, last = (answer.prediction.rate_per_s for answer in (answers[0], answers[-1]))
     assert first and last and last.high / last.low > 1.4 * first.high / first.low
+
+
+def test_seeds_that_count_nothing_have_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.serve.refinement._width", lambda _: math.inf)
+    *_, last = refined(Scenario(clients=8))
+    assert last.rate_half_width is None and not last.agreed, "infinity is no JSON"
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ('"clients": true', "clients: Input should be a valid integer"),
+        ('"cores": "2"', "cores: Input should be a valid integer"),
+        ('"rate_per_s": true', "rate_per_s: Input should be a valid number"),
+        ('"growth": NaN', "growth: "),
+        ('"placement": {"log": true}', "placement: 'True' is not on this page"),
+    ],
+)
+def test_a_question_of_other_types_is_refused(field: str, expected: str) -> None:
+    asked = read(f'{{"client": "a", "scenario": {{{field}}}}}'.encode())
+    with pytest.raises(TierwiseError, match=expected):
+        scenario_of(asked, [], predictor(), 100)
+
+
+def test_a_question_may_write_a_rate_as_a_whole_number() -> None:
+    asked = read(b'{"client": "a", "scenario": {"rate_per_s": 50, "cores": null, "settings": []}}')
+    assert scenario_of(asked, [], predictor(), 100) == Scenario(rate_per_s=50.0)
 
 
 class Planned:

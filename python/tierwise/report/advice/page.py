@@ -23,12 +23,13 @@ from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
-from tierwise.report.recording.advice import memory_blocks, setting_blocks
+from tierwise.report.recording.advice import growing_blocks, memory_blocks, setting_blocks
 from tierwise.report.recording.tables import (
     listed,
     moved_sentences,
     page_sets,
     sets_table,
+    tables_caution,
     tables_headline,
     waits_by_table,
 )
@@ -161,6 +162,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
         day=to_html(day) if day else "",
+        growth=to_html(growing_blocks(subject.advice)),
         comparison="" if stays else to_html([decision.before_and_after(subject)]),
         time=to_html([decision.time_table(subject)]) if stays else "",
         ladder=to_html(decision.ladder(subject)),
@@ -184,6 +186,7 @@ def _tables(subject: Subject) -> dict[str, Any] | None:
     best, more = advice.devices[0].recommended, len(advice.rows) - len(listed(advice))
     return {
         "headline": tables_headline(advice),
+        "caution": tables_caution(advice),
         "sets": to_html([sets_table(page_sets(advice), advice, title="", devices=True)]),
         "rows": to_html([waits_by_table(advice)]),
         "count": len(listed(advice)),

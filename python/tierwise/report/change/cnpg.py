@@ -6,12 +6,15 @@ Fields by the CRD postgresql.cnpg.io/v1, ``Cluster``; rules by CloudNativePG's d
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tierwise.device_models.prices import gib_for_speed
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import Role
+from tierwise.model.names import gathered, join
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict import resolve
 from tierwise.report.change.change import Change, comment, in_gib, joined, yaml_lines
 
@@ -19,6 +22,8 @@ API_VERSION = "postgresql.cnpg.io/v1"
 TEMPORARY = "moved_temp"
 _PGDATA = (Role.DATA, Role.INDEX, Role.SYSTEM)
 """Roles that lie in PGDATA, which is one volume."""
+_VOLUMES = (Role.DATA, Role.LOG, Role.TEMP)
+"""Roles with a volume of their own."""
 _NOT_PLACED: Mapping[Role, str] = {
     Role.ARCHIVE: "it archives to an object store",
     Role.UNDO: "PostgreSQL has no such files",
@@ -63,11 +68,11 @@ def _spec(change: Change) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if Role.DATA in change.moves:
         size_gib = max(change.size_gib(_in_pgdata(change)), in_gib(change.directory_bytes))
-        spec["storage"] = _storage(size_gib, change.moves[Role.DATA])
+        spec["storage"] = _storage(change, Role.DATA, size_gib)
     if Role.LOG in change.moves:
-        spec["walStorage"] = _storage(change.size_gib([Role.LOG]), change.moves[Role.LOG])
+        spec["walStorage"] = _storage(change, Role.LOG, change.size_gib([Role.LOG]))
     if Role.TEMP in change.moves:
-        storage = _storage(change.size_gib([Role.TEMP]), change.moves[Role.TEMP])
+        storage = _storage(change, Role.TEMP, change.size_gib([Role.TEMP]))
         spec["tablespaces"] = [{"name": TEMPORARY, "temporary": True, "storage": storage}]
     return spec
 
@@ -78,8 +83,18 @@ def _in_pgdata(change: Change) -> list[Role]:
     return [role for role in change.needed_bytes if role not in elsewhere]
 
 
-def _storage(size_gib: int, device: str) -> dict[str, Any]:
-    return {"size": f"{size_gib}Gi", "storageClass": storage_class(device)}
+def _storage(change: Change, role: Role, size_gib: int) -> dict[str, Any]:
+    """A volume of its own, no smaller than it is billed for and than its speed needs."""
+    device = change.moves[role]
+    billed_gib = 0.0 if device in _parted(change) else change.rented_gib.get(device, 0.0)
+    least_gib = max(billed_gib, gib_for_speed(resolve(device).profile))
+    return {"size": f"{max(size_gib, math.ceil(least_gib))}Gi", "storageClass": storage_class(device)}
+
+
+def _parted(change: Change) -> dict[str, list[Role]]:
+    """Devices whose files become several volumes, with the role of each."""
+    held = gathered((change.moves[role], role) for role in _VOLUMES if role in change.moves)
+    return {device: roles for device, roles in held.items() if len(roles) > 1}
 
 
 def _notes(change: Change) -> Iterator[str]:
@@ -87,6 +102,9 @@ def _notes(change: Change) -> Iterator[str]:
     for device in change.devices:
         profile = resolve(device).profile
         yield f"storageClass {storage_class(device)}: a class of yours with {profile.summary}."
+    for device, roles in _parted(change).items():
+        files, name = join([ROLE_NAMES[role] for role in roles]), resolve(device).profile.name
+        yield f"The advice has {files} on one {name}: here each has a volume of its own, and its own price."
     yield "A size cannot shrink: keep the cluster's own where it is larger."
     if Role.DATA in change.moves:
         yield "A class holds for new volumes: recreate the instances one by one, replicas first."

@@ -28,6 +28,7 @@ from tierwise.report.recording.decision_words import (
     gain_words,
     goal_sentence,
     headline,
+    lost_sentence,
     money,
     months,
     paid_headline,
@@ -443,7 +444,8 @@ def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) ->
     price = "" if answer.cost_per_month is None else f", {cost(answer.cost_per_month, advice.currency)}"
     factor = advice.growing.factor if advice.growing else 1.0
     if answer.placement:
-        return f"The cheapest answer: move {moving(answer.placement)}{price}."
+        caution = lost_sentence(answer.placement)
+        return f"The cheapest answer: move {moving(answer.placement)}{price}. {caution}".rstrip()
     if answer.cores:
         machine = f": {answer.instance}{price}" if answer.instance else ""
         return f"You need {answer.cores} cores for {factor:g} times the load{machine}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.alternatives import SettingMove
@@ -284,7 +284,12 @@ def together_sentences(decision: Decision) -> list[str]:
 
 def volatile_sentence(advice: Advice) -> str:
     """That a recommended device keeps nothing without power; empty if none is like that."""
-    placement = advice.decision.option.placement
+    option = advice.decision.option
+    return lost_sentence({**option.placement, **option.taken_along})
+
+
+def lost_sentence(placement: Mapping[Role, str]) -> str:
+    """Which files of a placement a stop of the machine loses; empty if it loses none that must last."""
     lost = lost_at_stop(placement)
     if not lost:
         return ""

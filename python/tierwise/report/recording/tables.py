@@ -7,14 +7,14 @@ from typing import Any
 
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
 from tierwise.model import numbers
-from tierwise.model.names import gathered
+from tierwise.model.names import gathered, printable
 from tierwise.model.placement import Role
 from tierwise.predict import RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, price_texts
+from tierwise.report.recording.decision_words import cost, lost_sentence, price_texts
 from tierwise.report.recording.prediction import recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
@@ -37,23 +37,29 @@ def tables_document(advice: TableAdvice, run: RecordedRun) -> list[Block]:
 
 def moved_sentences(moved: TableSet) -> list[str]:
     """What to move, and in which databases if it is not all in the one of the DSN."""
-    sentences = [f"Move: {', '.join(moved.names)}."]
+    sentences = [f"Move: {', '.join(map(printable, moved.names))}."]
     if not any(moved.databases):
         return sentences
     held = gathered(zip(moved.databases, moved.names, strict=True))
     return sentences + [
-        f"Run the SQL in the database {database or 'that the DSN names'} for {', '.join(names)}."
+        f"Run the SQL in the database {printable(database) or 'that the DSN names'} for "
+        f"{', '.join(map(printable, names))}."
         for database, names in held.items()
     ]
 
 
 def tables_blocks(advice: TableAdvice) -> list[Block]:
-    """The recommended set, then a table of the sets on each device."""
+    """The recommended set, what a restart loses of it, then a table of the sets on each device."""
     blocks: list[Block] = [Text(tables_headline(advice), Tone.HEADLINE)]
+    if caution := tables_caution(advice):
+        blocks.append(Text(caution, Tone.WARNING))
     for device in advice.devices:
         if device.sets:
             title = f"The best sets by size on {device.device}"
             blocks.append(sets_table([(device.device, each) for each in device.sets], advice, title=title))
+        elif device.lost_at_stop and not advice.rebuildable:
+            why = f"Left out, since a stop of the machine takes all files: {device.device}."
+            blocks.append(Text(f"{why} --rebuildable allows that of a database that can be rebuilt."))
         else:
             blocks.append(Text(f"No table or index that was used fits {device.device}."))
     return blocks
@@ -73,6 +79,12 @@ def tables_headline(advice: TableAdvice) -> str:
     kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
     return f"Move {set_title(best)} ({size}) to {first.device}: {gain} times the throughput{kept}, {price}."
+
+
+def tables_caution(advice: TableAdvice) -> str:
+    """That the recommended device keeps nothing after a stop; empty if it does, or without one."""
+    first = advice.devices[0]
+    return lost_sentence({Role.SELECTED: first.device}) if first.recommended else ""
 
 
 def sets_table(
@@ -113,7 +125,7 @@ def waits_by_table(advice: TableAdvice) -> Table:
     shown = table(["table or index", "kind"], figures, "Waits by table and index")
     for row in listed(advice):
         shown.add(
-            row.name,
+            printable(row.name),
             row.kind,
             figure(row.size_bytes, numbers.size),
             figure(row.reads, numbers.count),
@@ -126,7 +138,8 @@ def waits_by_table(advice: TableAdvice) -> Table:
 
 def set_title(table_set: TableSet) -> str:
     """``public.orders``, or ``3 tables and indexes``."""
-    return table_set.names[0] if len(table_set.names) == 1 else f"{len(table_set.names)} tables and indexes"
+    names = table_set.names
+    return printable(names[0]) if len(names) == 1 else f"{len(names)} tables and indexes"
 
 
 def _distinct(device_tables: DeviceTables) -> list[TableSet]:
@@ -136,7 +149,7 @@ def _distinct(device_tables: DeviceTables) -> list[TableSet]:
 
 def _names(table_set: TableSet, most: int) -> str:
     more = len(table_set.names) - most
-    return ", ".join(table_set.names[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(printable, table_set.names[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 _MOST_RELATIONS = 40
@@ -214,11 +227,12 @@ def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapp
     savings = [saving for saving in saved.values() if saving.speedup is not None]
     best = max(savings, key=lambda saving: saving.share or 0.0, default=None)
     if best is None or best.speedup is None:
-        return f"Sessions waited longest for {used[0].relation.label}: {numbers.seconds(used[0].waited_s)}."
+        label, waited = printable(used[0].relation.label), numbers.seconds(used[0].waited_s)
+        return f"Sessions waited longest for {label}: {waited}."
     if best.speedup.low <= 1:
         return "No table or index alone would save time if it were on a faster device."
     share = numbers.percent(best.share or 0.0)
-    return f"{best.role} saves most if its device took no time: at most {share} of a unit of work."
+    return f"{printable(best.role)} saves most if its device took no time: at most {share} of a unit of work."
 
 
 def _relations_table(
@@ -235,7 +249,7 @@ def _relations_table(
         saving = saved.get(row.relation.label)
         simulated = saving is not None and saving.speedup is not None
         shown.add(
-            row.relation.label,
+            printable(row.relation.label),
             row.relation.kind if row.relation.kind != "toast" else "table",
             figure(row.size_bytes, numbers.size),
             *([figure(row.buffered_bytes, numbers.size)] if buffered else []),

@@ -64,6 +64,7 @@ def difference_words(difference: Difference) -> tuple[str, str, str]:
         "arrivals": ("arrivals a second", numbers.significant),
         "memory": ("memory", numbers.size),
         "device": (f"device of {role}", lambda us: f"{numbers.microseconds(us)} a request"),
+        "setting": ("setting", numbers.significant),
         "placement": (f"place of {role}", numbers.significant),
     }
     name, shown = names[difference.kind]
@@ -121,6 +122,8 @@ def _reason(difference: Difference) -> str:
             slower = "slower" if float(difference.measured) > float(difference.predicted) else "faster"
             than = "when it was recorded" if difference.rate_per_s is None else "its profile"
             return f"the {what} is {slower} than {than} ({measured}, not {predicted})"
+        case "setting":
+            return f"{measured} instead of {predicted}"
         case "memory" | "arrivals":
             return f"{what} of {measured} instead of {predicted}"
         case _:
