@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module, metadata
 from io import BytesIO
@@ -24,13 +25,14 @@ from tierwise.model.executor import Executor, Lost
 from tierwise.model.extras import require
 from tierwise.model.input_files import read_bytes
 from tierwise.model.names import printable
-from tierwise.model.output_files import own_folder, write_file
+from tierwise.model.output_files import open_file, own_folder
 
 MOST_ROWS = 64
 """Databases in one file at most."""
 _FLUSHED_AFTER_S = 2.0
 """A result that comes so long after the last file was written is written at once."""
 _PART = re.compile(r"part-(\d{6,9})\.parquet")
+_UNFINISHED = ".part.tmp"
 _FIX = "delete that file; its databases are done again"
 _MAPS = ("placement", "taken_along")
 
@@ -70,6 +72,7 @@ class Results:
         self._folder = self._root / f"question={self._question[:16]}"
         with _problems(self._root):
             own_folder(self._folder)
+            (self._folder / _UNFINISHED).unlink(missing_ok=True)
             parts = sorted(
                 (int(match[1]), file)
                 for file in self._folder.iterdir()
@@ -94,10 +97,17 @@ class Results:
             return
         pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
         table = pa.Table.from_pylist(self._waiting, schema=_schema())
-        content = BytesIO()
-        pq.write_table(table, content)
+        unfinished = self._folder / _UNFINISHED
         with _problems(self._root):
-            write_file(self._folder / f"part-{self._next:06}.parquet", content.getvalue())
+            try:
+                with open_file(unfinished, "new") as file:
+                    pq.write_table(table, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                unfinished.rename(self._folder / f"part-{self._next:06}.parquet")
+            finally:
+                unfinished.unlink(missing_ok=True)
+            _sync(self._folder)
         self._next += 1
         self._waiting = []
         self._flushed_s = time.monotonic()
@@ -187,6 +197,15 @@ def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
     except (OSError, ValueError, TypeError, KeyError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise TierwiseError(f"--results: {file}: {reason}", _FIX) from error
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some network file systems refuse it for a directory
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -154,7 +154,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def write_file(path: Path, content: bytes | str) -> None:
-    """Write a file that others may read; make missing directories. An old file stays until the new is stored.
+    """Write a file that others may read; make missing directories. An old file stays until the new is whole.
 
     A pipe or a device of the caller's or root's is written to. A link in the place of the file is refused,
     whoever owns it: root owns the links in an archive that root has unpacked.
@@ -190,8 +190,6 @@ def _replace(name: str, parent: int, data: bytes, old: os.stat_result | None) ->
             if old is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         os.replace(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
     except BaseException:
         with suppress(OSError):
