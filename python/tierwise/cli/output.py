@@ -94,7 +94,7 @@ def warn(text: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, create its directory if needed, and return its path. A file of a recording is not replaced."""
+    """Write a file, make its directory, and return its path. A file of a recording is not replaced."""
     if path.exists() and _is_of_a_recording(path):
         raise TierwiseError(f"{path} is a file of a recording", "name another file")
     with os_errors(path, "name a place that you may write to"):
