@@ -26,6 +26,7 @@ KNOWN = {
     "lab/engines/postgres/server.py": "a link in the data directory, which the server's account owns",
     "lab/engines/rocksdb/adapter.py": "in the worker, as its account",
     "fleet/knapsack.py": "/dev/null",
+    "fleet/results.py": "opens a directory to write it out",
     "host/ledger.py": "in the ledger's own directory",
     "model/lock.py": "an open descriptor",
     "host/loop.py": "devices and the kernel's files",
