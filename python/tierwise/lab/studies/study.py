@@ -194,6 +194,10 @@ class Study(_Spec):
     notes: list[str] = []
     paper: list[PaperValue] = []
 
+    def settings_of(self, engine: str) -> dict[str, str]:
+        """Settings for an engine; an installed one takes the packaged one's, and its own before them."""
+        return _settings_of(self.settings, engine)
+
     def size_bytes(self, role: Role) -> int:
         """Size of the partition for ``role``."""
         return self.sizes.get(role, _DEFAULT_SIZES.get(role, _OTHER_SIZE_BYTES))
@@ -215,7 +219,7 @@ class Study(_Spec):
         if overrides.settings:
             engines = self.settings.keys() | overrides.settings.keys()
             given["settings"] = {
-                engine: {**self.settings.get(engine, {}), **overrides.settings.get(engine, {})}
+                engine: {**self.settings.get(engine, {}), **_settings_of(overrides.settings, engine)}
                 for engine in sorted(engines)
             }
         for name, other in (("transactions", "seconds"), ("seconds", "transactions")):
@@ -254,6 +258,10 @@ class Study(_Spec):
         only = Placement(name="own-storage", default=self.placements[self.baseline].default)
         update = {"devices": own, "placements": {only.name: only}, "baseline": only.name}
         return self.model_copy(update=update)
+
+
+def _settings_of(settings: Mapping[str, dict[str, str]], engine: str) -> dict[str, str]:
+    return {**settings.get(engines.family(engine), {}), **settings.get(engine, {})}
 
 
 __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]

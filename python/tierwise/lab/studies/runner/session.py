@@ -195,7 +195,7 @@ def check(study: Study, *, here: bool = True) -> None:
     if study.engines == [FILE_ENGINE]:
         return
     for name in study.engines:
-        given = [varied.settings.get(name, {}) for varied in (study, *swept)]
+        given = [varied.settings_of(name) for varied in (study, *swept)]
         for number, settings in enumerate(given):
             if settings not in given[:number]:
                 engines.create(name, settings).check_settings()
