@@ -86,7 +86,7 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
             raise TierwiseError(
                 f"placement: {str(device)[:80]!r} is not on this page", f"name one of {', '.join(devices)}"
             )
-    scenario = validated(Scenario, question.scenario, "", _MEND)
+    scenario = validated(Scenario, json.dumps(question.scenario), "", _MEND, strict=True)
     if scenario.memory_bytes is not None and scenario.memory_bytes < LEAST_MEMORY_BYTES:
         raise TierwiseError(
             f"memory_bytes: {scenario.memory_bytes:,} is less than any machine has", "give it in bytes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, product
@@ -299,7 +300,9 @@ def parse(text: str, file: str) -> Study:
     Raises:
         TierwiseError: naming ``file`` and the field.
     """
-    study = validated(Study, _with_names(parse_toml(text, file)), file, "mend that field")
+    # As JSON, where names of roles are texts, `true` is no number and "10" neither.
+    content = json.dumps(_with_names(parse_toml(text, file)), default=str)
+    study = validated(Study, content, file, "mend that field", strict=True)
     for placement in study.placements.values():
         placement.require_known(study.devices, file)
     for problem, fix in _unknown_names(study):
