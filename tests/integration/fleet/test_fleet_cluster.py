@@ -163,10 +163,11 @@ def test_options_of_a_cluster_that_are_wrong(
     arguments: list[str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_executor, "CONNECT_TIMEOUT_S", 2)
+    import_module("distributed")  # takes seconds of its own
     begin_s = time.monotonic()
     with pytest.raises(TierwiseError, match=named):
         invoke(str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", *arguments)
-    assert time.monotonic() - begin_s < 15
+    assert time.monotonic() - begin_s < 25, "Dask itself waits for 30 s"
 
 
 def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None:

@@ -34,9 +34,7 @@ def test_a_setting_of_an_engine_that_does_not_run_is_refused() -> None:
     for engine in ("postgres", "postgres-system"):
         chosen = StudyOptions(set=given, engine=engine).applied_to(CRUD)
         assert chosen.settings_of(engine)["work_mem"] == "1MB"
-    with pytest.raises(
-        TierwiseError, match=r"--set settings.*: the study runs on sqlite"
-    ):
+    with pytest.raises(TierwiseError, match=r"--set settings.*: the study runs on sqlite"):
         StudyOptions(set=given, engine="sqlite").applied_to(CRUD)
 
 
