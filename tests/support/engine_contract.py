@@ -20,6 +20,7 @@ import ctypes
 import json
 import mmap
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -173,7 +174,7 @@ def rows_of(case: EngineCase, engine: Engine) -> int:
     return int(lap["rows"])
 
 
-def until(holds: Callable[[], bool]) -> None:
+def until(holds: Callable[[], object]) -> None:
     """Wait for what must come, for longer than the slowest machine takes."""
     deadline_s = time.monotonic() + 60
     while not holds():
@@ -203,24 +204,38 @@ def places_in(directory: Path, roles: frozenset[Role]) -> dict[Role, Path]:
 
 
 def bytes_under(path: Path) -> int:
-    return sum(file.stat().st_blocks * 512 for file in files_under(path))
+    return sum(status.st_blocks * 512 for status in _files_under(path).values())
 
 
 def files_under(path: Path) -> list[Path]:
-    return [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
+    """Files below a folder, links left out, also while a server makes and removes some."""
+    return list(_files_under(path))
+
+
+def _files_under(path: Path) -> dict[Path, os.stat_result]:
+    found = {}
+    for folder, _, names in os.walk(path):
+        for file in (Path(folder, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_ISREG((status := file.lstat()).st_mode):
+                    found[file] = status
+    return found
 
 
 def resident_pages(path: Path) -> int:
     """Pages of the files under ``path`` that are in the page cache, by mincore(2)."""
-    return sum(_resident_pages_of(file) for file in files_under(path))
+    pages = 0
+    for file in files_under(path):
+        with contextlib.suppress(FileNotFoundError):
+            pages += _resident_pages_of(file)
+    return pages
 
 
 def _resident_pages_of(file: Path) -> int:
-    size = file.stat().st_size
-    if size == 0:
-        return 0
     descriptor = os.open(file, os.O_RDWR)
     try:
+        if (size := os.fstat(descriptor).st_size) == 0:
+            return 0
         with mmap.mmap(descriptor, size, access=mmap.ACCESS_WRITE) as mapped:
             seen = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
             window = (ctypes.c_char * size).from_buffer(mapped)

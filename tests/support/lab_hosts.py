@@ -32,7 +32,7 @@ def lab(home: Path, run_dirs: dict[str, Path], **environment: str) -> Iterator[L
     with ExitStack() as undo:
         command = ["distributed.cli.dask_scheduler", "--host", "0.0.0.0", "--port", "0", "--no-dashboard"]
         undo.enter_context(_process([sys.executable, "-m", *command, "--scheduler-file", str(file)], home))
-        _await(file.exists)
+        _await(lambda: file.exists() and file.read_text().endswith("}"))  # there before its text is
         port = json.loads(file.read_text())["address"].rpartition(":")[2]
         lab = Lab(f"tcp://127.0.0.1:{port}")
         for name, run_dir in run_dirs.items():

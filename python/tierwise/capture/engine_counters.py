@@ -187,10 +187,13 @@ def _another(facts: Facts, target: Target, other: int | None = None) -> Tierwise
 
 def _numbers_inside(pids: Iterable[int]) -> set[int]:
     """Numbers of the threads of processes as they see them themselves."""
-    numbers = set()
-    for status in (status for pid in pids for status in Path(f"/proc/{pid}/task").glob("*/status")):
+    numbers, threads = set(), list[Path]()
+    for pid in pids:
         with suppress(OSError):
-            if match := _NUMBER_INSIDE.search(status.read_text("utf-8", "replace")):
+            threads += Path(f"/proc/{pid}/task").iterdir()
+    for thread in threads:
+        with suppress(OSError):
+            if match := _NUMBER_INSIDE.search((thread / "status").read_text("utf-8", "replace")):
                 numbers.add(int(match[1]))
     return numbers
 

@@ -250,13 +250,13 @@ def _accounts() -> set[int]:
 def _process_table() -> dict[int, tuple[int, int]]:
     """Parent and session of every live process except this one."""
     table = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for process in Path("/proc").glob("[0-9]*"):  # a longer pattern raises where one ends meanwhile
         try:
-            fields = path.read_text().rpartition(")")[2].split()
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if fields[0] not in "ZX":
-            table[int(path.parent.name)] = (int(fields[1]), int(fields[3]))
+            table[int(process.name)] = (int(fields[1]), int(fields[3]))
     table.pop(os.getpid(), None)
     return table
 

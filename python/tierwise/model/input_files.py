@@ -105,7 +105,7 @@ def open_regular(
     """Open a file to read it, as :func:`read_text` does.
 
     A pipe, a device, a socket or a directory is refused: opening one may wait or do something, and it may
-    have no end.
+    have no end. So is what the kernel writes while it is read, such as ``/proc/kmsg``.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if in_folder else 0)
     try:
@@ -120,10 +120,23 @@ def open_regular(
         _require_regular(path, status, fix)  # another one may have taken its place
         if status.st_size > most_bytes:
             raise TierwiseError(f"{path}: {status.st_size} bytes, above {most_bytes}", fix)
+        if status.st_size == 0 and _holds_something(file.fileno()):
+            raise TierwiseError(f"{path} is no regular file: the kernel writes it while it is read", fix)
+    except OSError as error:
+        file.close()
+        raise TierwiseError(f"{path}: {error.strerror}", fix) from error
     except BaseException:
         file.close()
         raise
     return file
+
+
+def _holds_something(descriptor: int) -> bool:
+    """Whether a file of no bytes has some, now or later."""
+    try:
+        return os.read(descriptor, 1) != b"" and os.fstat(descriptor).st_size == 0
+    except BlockingIOError:
+        return True
 
 
 def _require_regular(path: Path, status: os.stat_result, fix: str) -> None:

@@ -20,7 +20,7 @@ SMALLEST_BYTES = 16 * MIB
 _KEEP_FREE_SHARE = 0.05
 """Share of a file system to keep free; a full one is slow, and its owner needs free space."""
 
-_MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs"}
+_MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs", "devtmpfs", "rootfs"}
 _VIRTUAL_DRIVERS = {"virtio_blk", "vbd", "xen_blkfront"}
 _VIRTUAL_MODELS = (
     "virtual",
@@ -102,7 +102,8 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
     if size < SMALLEST_BYTES or size > room:
         shown = f"{max(room, 0) // MIB} MiB free beyond a reserve of {_KEEP_FREE_SHARE:.0%}"
         fix = f"make room, or give --size from {SMALLEST_BYTES // MIB}M to what is free"
-        raise TierwiseError(f"{place.path}: {shown}, no room for {size // MIB} MiB", fix)
+        wanted = max(size, SMALLEST_BYTES) // MIB
+        raise TierwiseError(f"{place.path}: {shown}, no room for {wanted} MiB", fix)
     return size
 
 

@@ -324,14 +324,17 @@ def make_folder(out: Path) -> None:
 
 
 def remove_recording(folder: Path) -> None:
-    """Delete a recording.
+    """Delete a recording, or what a recorder that was killed has left of one.
 
     Raises:
-        TierwiseError: if the folder is a link, or is no recording and not empty: it may hold other data.
+        TierwiseError: if the folder is a link, or holds other data than a recording's.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")
-    if not (folder / ABOUT_FILE).is_file() and any(folder.iterdir()):
+    tables = {f"{name}.parquet" for name in TABLES}
+    if not (folder / ABOUT_FILE).is_file() and any(
+        path.name not in tables or path.is_symlink() or not path.is_file() for path in folder.iterdir()
+    ):
         raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
     shutil.rmtree(folder)
 

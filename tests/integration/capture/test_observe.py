@@ -58,8 +58,16 @@ def load(engine: PostgresEngine, clients: int = 3) -> Iterator[list[int]]:
             thread.join()
 
 
-def seen(engine: PostgresEngine, out: Path, seconds: float = 2.0) -> Observation:
-    return observe(dsn_of(engine, "monitor"), out, seconds, rate_hz=50.0, cores=2)
+def seen(
+    engine: PostgresEngine, out: Path, seconds: float = 2.0, begun: threading.Event | None = None
+) -> Observation:
+    """Observe; say when the first look is taken."""
+
+    def status(line: str) -> None:
+        if begun and line.startswith("observing"):
+            begun.set()
+
+    return observe(dsn_of(engine, "monitor"), out, seconds, rate_hz=50.0, cores=2, status=status)
 
 
 def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -123,8 +131,11 @@ def test_a_server_that_does_nothing_has_a_profile_and_no_prediction(
 
 
 def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_path: Path) -> None:
+    begun = threading.Event()
+
     def cut() -> None:
-        time.sleep(1.5)
+        begun.wait(60)
+        time.sleep(1)
         with administrator(engine) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
@@ -134,7 +145,7 @@ def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_p
     thread = threading.Thread(target=cut)
     with load(engine):
         thread.start()
-        observed = seen(engine, tmp_path / "o", 60.0)
+        observed = seen(engine, tmp_path / "o", 60.0, begun)
     thread.join()
     assert observed.duration_s < 30 and observed.ticks > 1
     assert any("ended after" in limit and "connection failed" in limit for limit in observed.limits)
@@ -147,15 +158,18 @@ def test_statistics_reset_meanwhile_are_not_counted(
 ) -> None:
     monkeypatch.setattr("tierwise.capture.observe._READ_EACH_S", 0.5)
 
+    begun = threading.Event()
+
     def reset() -> None:
-        time.sleep(1.2)
+        begun.wait(60)
+        time.sleep(1)
         with administrator(engine) as connection:
             connection.execute("SELECT pg_stat_reset()")
 
     thread = threading.Thread(target=reset)
     with load(engine):
         thread.start()
-        observed = seen(engine, tmp_path / "o", 3.0)
+        observed = seen(engine, tmp_path / "o", 4.0, begun)
     thread.join()
     assert any("statistics were reset meanwhile" in limit for limit in observed.limits)
     assert 0 < observed.counted_s < observed.duration_s

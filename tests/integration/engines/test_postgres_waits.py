@@ -104,7 +104,8 @@ def test_sampled_processor_time_agrees_with_the_kernel(engine: PostgresEngine, t
     script = tmp_path / "work_and_rest.sql"
     script.write_text(WORK_AND_REST)
     pgbench = str(embedded().bin / "pgbench")
-    command = [pgbench, "-n", "-f", str(script), "-c", str(sessions), "-T", "6", engine.dsn()]
+    # It is ended below.
+    command = [pgbench, "-n", "-f", str(script), "-c", str(sessions), "-T", "600", engine.dsn()]
     load = subprocess.Popen(
         command, env={**os.environ, "PGAPPNAME": "tierwise-client"}, stdout=subprocess.DEVNULL
     )

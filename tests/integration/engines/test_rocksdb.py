@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from support.engine_contract import until
 from support.paths import TESTS
 from support.rocksdb_pilots import INSERT, PILOT, opened
 from tierwise.lab.engines.objects import store
@@ -152,19 +152,21 @@ def test_keys_sort_as_their_values_do() -> None:
 
 
 def test_clients_that_wait_for_the_same_flush_share_it() -> None:
-    flushes, begun = [], threading.Event()
+    flushes, begun, goes_on = [], threading.Event(), threading.Event()
 
     def flush() -> None:
         flushes.append(1)
         begun.set()
-        time.sleep(1)
+        goes_on.wait(60)
 
     group = GroupCommit(flush)
     waits = [threading.Thread(target=group.wait) for _ in range(10)]
     waits[0].start()
-    begun.wait()
+    begun.wait(60)
     for wait in waits[1:]:
         wait.start()
+    until(lambda: group._written == len(waits))
+    goes_on.set()
     for wait in waits:
         wait.join()
     assert len(flushes) == 2

@@ -65,7 +65,10 @@ def tree(pid: int) -> list[psutil.Process]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended between the two looks
+        return False
 
 
 def dies(task: tuple[int, Path]) -> int:
@@ -160,10 +163,11 @@ def test_options_of_a_cluster_that_are_wrong(
     arguments: list[str], named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_executor, "CONNECT_TIMEOUT_S", 2)
+    import_module("distributed")  # takes seconds of its own
     begin_s = time.monotonic()
     with pytest.raises(TierwiseError, match=named):
         invoke(str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", *arguments)
-    assert time.monotonic() - begin_s < 15
+    assert time.monotonic() - begin_s < 25, "Dask itself waits for 30 s"
 
 
 def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None:
@@ -184,6 +188,7 @@ def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None
             break
     client.kill()
     assert client.wait() == -signal.SIGKILL and parts
+    deadline = time.monotonic() + 60
     while any(is_alive(process) for process in processes) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [process for process in processes if is_alive(process)]
@@ -211,8 +216,9 @@ def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> N
     try:
         start("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file), *quiet)
         start("distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny", *quiet)
-        deadline = time.monotonic() + 30
-        while not file.exists() and time.monotonic() < deadline:
+        deadline = time.monotonic() + 60
+        # The file is there before its text is.
+        while not (file.exists() and file.read_text().endswith("}")) and time.monotonic() < deadline:
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
         asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]

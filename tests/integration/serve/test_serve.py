@@ -103,6 +103,8 @@ def body(**scenario: Any) -> bytes:
         (422, body(growth=float("nan")), "growth"),
         (422, body(rate_per_s=9e6), "live page"),
         (422, body(growth=1000, rate_per_s=float("inf")), "rate_per_s"),
+        (422, body(clients=True), "clients: Input should be a valid integer"),
+        (422, body(memory_bytes="1000000000"), "memory_bytes: Input should be a valid integer"),
         (422, body(placement={"log": "/etc/passwd"}), "not on this page"),
         (422, body(placement={"log": ["nvme-dc"]}), "not on this page"),
         (422, body(placement={"nothing": "ssd-nvme-dc"}), "unknown role"),

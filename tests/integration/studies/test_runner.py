@@ -15,6 +15,7 @@ from support.tiny_study import Watcher
 from tierwise.host import clean, ledger
 from tierwise.lab import studies as study
 from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.model.errors import TierwiseError
 from tierwise.results.files import read_study_info
 
@@ -160,3 +161,15 @@ def test_resuming_a_complete_study_runs_nothing(small: study.Study, tmp_path: Pa
     assert runner.run_study(once, out, watcher, resume=True) == directory.resolve()
     assert watcher.finished_before == 2 and not watcher.results
     assert not (directory / runner.FAILED_FILE).exists()
+
+
+def test_runs_that_were_not_recorded_are_not_resumed_with_recording(
+    small: study.Study, own: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    runner.run_study(small.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    watcher = Watcher()
+    with pytest.raises(TierwiseError, match=r"--record: 2 of 2 runs in .* are not recorded in") as refused:
+        runner.run_study(small, out, watcher, recordings=Recordings(tmp_path / "recordings"))
+    assert "--fresh" in refused.value.fix and not watcher.results
+    assert not list(own.iterdir())

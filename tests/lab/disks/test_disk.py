@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from support.disk_files import append
 from support.disk_traces import NAME, traces
+from support.engine_contract import until
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host import loop, mounts, processes
@@ -254,8 +255,7 @@ def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
     with EmulatedDisk.up(NAME, profiles.load(str(slow)), TWO, mount_dir) as disk:
         flusher = processes.start("flusher", [sys.executable, "-c", FLUSHES, disk.mounts["data"] / "file"])
         try:
-            while disk.stats().partitions["data"].flushes == 0:
-                time.sleep(0.01)
+            until(lambda: disk.stats().partitions["data"].flushes)
             loop_device = disk.stats().partitions["data"].loop
             reader = processes.start(
                 "reader", [sys.executable, "-c", READS, loop_device], log=tmp_path / "longest"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
+from support.engine_contract import until
 from tierwise.host.loop import attach, detach, number
 from tierwise.host.mounts import device_in_use_by, make_file_system, mount, unmount
 from tierwise.model.errors import TierwiseError
@@ -27,8 +27,7 @@ def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path, monkeypatch:
     mount(device, point, "ext4")
     holder = subprocess.Popen(["unshare", "--mount", "sleep", "60"])
     try:
-        while namespace(holder.pid) == namespace("self"):
-            time.sleep(0.01)
+        until(lambda: namespace(holder.pid) != namespace("self"))
         assert device_in_use_by(number(device)) == f"is mounted at {point}"
         unmount(point)
         with monkeypatch.context() as patch:

@@ -15,7 +15,7 @@ import pytest
 
 from support import own_servers
 from support.disk_traces import NAME
-from support.engine_contract import open_directory
+from support.engine_contract import bytes_under, open_directory
 from support.own_servers import OwnServer
 from tierwise.advise.space import role_spaces
 from tierwise.capture import sql_session
@@ -91,5 +91,6 @@ def test_a_log_whose_archiver_stops_fills_its_disk(server: OwnServer, tmp_path: 
     assert not load.is_alive(), "the disk never filled"
     measured_s = time.monotonic() - began_s
     assert "No space left on device" in (server.home / "log").read_text()
-    assert sum(file.stat().st_size for file in log.iterdir() if file.is_file()) > 2 * MAX_WAL_BYTES
-    assert 0.7 * predicted_s < measured_s < 1.5 * predicted_s, (predicted_s, measured_s)
+    assert bytes_under(log) > 2 * MAX_WAL_BYTES
+    # A machine that is busy for a while fills it later, or recorded a slower load.
+    assert 0.5 * predicted_s < measured_s < 2 * predicted_s, (predicted_s, measured_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,8 +53,7 @@ def test_a_limit_bounds_the_page_cache_of_all_processes(large_file: Path, tmp_pa
     go, done = tmp_path / "go", tmp_path / "done"
     reader = processes.start("reader", [sys.executable, "-c", READER, large_file, go, done])
     with MemoryLimit.make(32 * MIB) as limit:
-        while len(list(open_files([reader.pid]))) == 0 and not _children(reader.pid):
-            time.sleep(0.01)
+        until(lambda: list(open_files([reader.pid])) or _children(reader.pid))
         limit.confine(reader.pid)
         go.touch()
         until(done.exists)

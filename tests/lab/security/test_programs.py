@@ -196,6 +196,14 @@ def test_no_child_imports_from_the_working_directory(
     assert planted.users() == set()
 
 
+def environment_and_place(pid: int) -> tuple[list[bytes], Path] | None:
+    """Variables and working directory of a process; ``None`` if it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"), Path(f"/proc/{pid}/cwd").readlink()
+    except OSError:
+        return None
+
+
 def serve_disk(planted: Planted) -> None:
     config = planted.directory / "home" / "config.json"
     config.parent.mkdir()
@@ -226,11 +234,12 @@ def test_no_variable_of_the_caller_reaches_a_program(
         serve_disk(planted)
     else:
         with started(name) as engine:
-            for pid in engine.processes():
-                variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            seen = [about for pid in engine.processes() if (about := environment_and_place(pid)) is not None]
+            assert seen
+            for variables, place in seen:
                 names = {variable.partition(b"=")[0].decode() for variable in variables}
                 assert names <= {"", "PATH", "HOME", "LC_ALL", "PWD", "TIERWISE_PROCESS"}, names
-                assert Path(f"/proc/{pid}/cwd").readlink() in (Path("/"), engine.directories[Role.SYSTEM])
+                assert place in (Path("/"), engine.directories[Role.SYSTEM])
     assert planted.users() == set()
 
 

@@ -31,7 +31,7 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
     ("arguments", "message"),
     [
         (["/proc/self/nothing"], "No such file"),
-        (["/proc"], "no room"),
+        (["/proc"], "no room for 16 MiB"),
         (["/dev/null"], "not a directory"),
         ([".", "--duration", "1s"], "1 s is too short"),
         ([".", "--size", "4096T"], "no room for"),

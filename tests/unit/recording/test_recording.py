@@ -95,3 +95,20 @@ def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
         assert isinstance(
             CliRunner().invoke(app, ["recording", "list", str(folder)]).exception, TierwiseError
         )
+
+
+def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    left = write_recording(tmp_path / "left")
+    (left / "about.json").unlink()
+    other = left / "notes.txt"
+    other.write_text("mine")
+    with pytest.raises(TierwiseError, match="is no recording"):
+        remove_recording(left)
+    other.unlink()
+    (left / "calls.parquet").rename(tmp_path / "mine")
+    (left / "calls.parquet").symlink_to(tmp_path / "mine")
+    with pytest.raises(TierwiseError, match="is no recording"):
+        remove_recording(left)
+    (left / "calls.parquet").unlink()
+    remove_recording(left)
+    assert not left.exists()

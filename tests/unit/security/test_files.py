@@ -19,6 +19,7 @@ from tierwise.host.processes import open_log
 from tierwise.lab.studies import study
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
 from tierwise.model.names import file_below, path_in
 from tierwise.recording import redact, remove_recording
 
@@ -181,3 +182,20 @@ def test_a_redacted_recording_takes_a_new_folder(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("theirs")
     with pytest.raises(TierwiseError, match="is not empty"):
         redact(EXAMPLE, tmp_path)
+
+
+def test_what_the_kernel_writes_while_it_is_read_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TierwiseError, match="the kernel writes it while it is read"):
+        read_text(Path("/proc/uptime"), "name a file")
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert read_text(empty, "name a file") == ""
+
+    def nothing_yet(*_: object) -> bytes:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("os.read", nothing_yet)  # as /proc/kmsg answers
+    with pytest.raises(TierwiseError, match="the kernel writes it while it is read"):
+        read_text(empty, "name a file")

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tierwise.lab import engines
 from tierwise.lab import studies as study
+from tierwise.lab.studies.options import StudyOptions
+from tierwise.lab.studies.runner.storage import check_devices
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -40,6 +43,15 @@ def test_shipped_studies_are_valid(name: str) -> None:
     assert study.load(name).name == name
 
 
+@pytest.mark.parametrize("name", study.names())
+def test_partitions_of_shipped_studies_fit_their_devices(name: str) -> None:
+    shipped = study.load(name)
+    for scale in ({"quick": False}, {"quick": True}, {"scale": "paper"}):
+        chosen = StudyOptions(**scale).applied_to(shipped)  # type: ignore[arg-type]
+        for engine in set(chosen.engines) - {study.FILE_ENGINE}:
+            check_devices(chosen, engines._named(engines._ENGINES[engine][0]).roles)
+
+
 @given(st.integers(0, 2**31))
 def test_each_block_holds_every_placement_once(seed: int) -> None:
     plans = plan_runs(study.parse(MINIMAL, "s.toml"), seed)
@@ -61,6 +73,9 @@ def test_order_is_random() -> None:
         ('log = "d"', 'lgo = "d"', "placements.b.roles.lgo"),
         ("clients = 1", "clients = 0", "clients"),
         ("clients = 1", "client = 1", "client"),
+        ("clients = 1", "clients = true", "clients: Input should be a valid integer"),
+        ("repeats = 2", 'repeats = "2"', "repeats: Input should be a valid integer"),
+        ("repeats = 2", "repeats = 2\nquestion = 2000-01-01", "s.toml"),
         ('profile = "ram"', "", "devices.d"),
         ("transactions = 10", "transactions = 10\nseconds = 1", "transactions and seconds"),
         ('question = "?"', "question =", "s.toml"),

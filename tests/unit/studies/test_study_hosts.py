@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from support.tiny_study import hosted_study
 from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.report.study.document import answer_document, host_table
 from tierwise.lab.studies.runner import hosts as coordinator
+from tierwise.lab.studies.runner.dask_hosts import DaskRun
 from tierwise.lab.studies.runner.hosts import RunTask, run_blocks
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
@@ -112,6 +114,23 @@ def test_a_host_that_dies_loses_the_run_in_progress_alone() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
+@pytest.mark.skipif(find_spec("distributed") is None, reason="the extra cluster is not installed")
+def test_a_result_that_its_worker_died_with_is_not_waited_for() -> None:
+    class Future:
+        """Was done; its scheduler now waits for the worker, or it is the work that ran out of time."""
+
+        def __init__(self, status: str) -> None:
+            self.status = status
+
+        def result(self, timeout: float | None = None) -> str:
+            assert timeout, "it would wait without end"
+            raise TimeoutError("too late")
+
+    assert DaskRun(Future("pending")).result() is None
+    with pytest.raises(TierwiseError, match="too late"):
+        DaskRun(Future("error")).result()
+
+
 def test_a_host_that_returns_completes_its_block() -> None:
     looks = iter(range(1000))
 

@@ -29,6 +29,15 @@ def test_options_change_the_study() -> None:
     assert load.constants["size"] == 9
 
 
+def test_a_setting_of_an_engine_that_does_not_run_is_refused() -> None:
+    given = ["settings.postgres.work_mem=1MB"]
+    for engine in ("postgres", "postgres-system"):
+        chosen = StudyOptions(set=given, engine=engine).applied_to(CRUD)
+        assert chosen.settings_of(engine)["work_mem"] == "1MB"
+    with pytest.raises(TierwiseError, match=r"--set settings.*: the study runs on sqlite"):
+        StudyOptions(set=given, engine="sqlite").applied_to(CRUD)
+
+
 def test_the_baseline_is_run_too_unless_it_is_left_out() -> None:
     chosen = StudyOptions(quick=True, placements=["doublewrite-ssd"]).applied_to(CRUD)
     assert list(chosen.placements) == ["all-hdd", "doublewrite-ssd"] and chosen.baseline == "all-hdd"

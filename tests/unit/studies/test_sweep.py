@@ -37,6 +37,18 @@ def test_a_point_is_the_study_with_its_values(chosen: Study) -> None:
     assert at(chosen, {}) == chosen
 
 
+def test_an_installed_engine_takes_the_settings_of_the_packaged_one(chosen: Study) -> None:
+    own = {"postgres": {"work_mem": "1MB"}, "postgres-system": {"work_mem": "2MB", "log_members": "1"}}
+    study = chosen.model_copy(update={"settings": {"postgres": {"work_mem": "1MB"}}})
+    both = chosen.model_copy(update={"settings": own})
+    assert study.settings_of("postgres-system") == {"work_mem": "1MB"}
+    assert both.settings_of("postgres-system") == {"work_mem": "2MB", "log_members": "1"}
+    # What a variant or an option gives goes before what the study gives, whichever of the two names they use.
+    late = both.with_overrides(Overrides(settings={"postgres": {"work_mem": "4MB"}}))
+    assert late.settings_of("postgres-system") == {"work_mem": "4MB", "log_members": "1"}
+    assert late.settings_of("sqlite") == {}
+
+
 def test_one_at_a_time_varies_each_setting_alone() -> None:
     swept = points(
         Sweep(memory=["1M", "2M"], parallelism=[1, 2, 4], design="one-at-a-time"),

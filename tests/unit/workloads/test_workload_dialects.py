@@ -47,6 +47,23 @@ def test_order_of_null_is_left_to_the_engine_unless_it_is_said(language: str) ->
     assert translated.startswith("SELECT a FROM t ORDER BY ")
 
 
+def test_duckdb_makes_a_table_with_an_index_with_its_primary_key() -> None:
+    """It can add a key to a table without an index only."""
+    schema = [
+        (Role.DATA, "CREATE TABLE t (a integer)"),
+        (Role.DATA, "CREATE TABLE U (a integer)"),
+        (Role.INDEX, "CREATE INDEX i ON u (a)"),
+    ]
+    keys = [(Role.INDEX, f"ALTER TABLE {name} ADD PRIMARY KEY (a)") for name in "tu"]
+    before, after = dialect.translate_schema(schema, keys, "duckdb", "f")
+    assert [sql for _, sql in before] == [
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE U (a INT, PRIMARY KEY (a))",
+        "CREATE INDEX i ON u(a)",
+    ]
+    assert after == [(Role.INDEX, "ALTER TABLE t ADD PRIMARY KEY (a)")]
+
+
 def test_sqlite_makes_tables_with_their_primary_keys() -> None:
     schema = [(Role.DATA, "CREATE TABLE t (a int, b int)")]
     after = [(Role.INDEX, "ALTER TABLE t ADD PRIMARY KEY (b, a)"), (Role.INDEX, "CREATE INDEX i ON t (a)")]

@@ -37,11 +37,16 @@ def names() -> list[str]:
     return list(_ENGINES)
 
 
+def family(name: str) -> str:
+    """The engine that one of another installation is, or the engine itself."""
+    return name.removesuffix("-system")
+
+
 def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
     """Create an engine by its name in a study, with settings for its server; nothing is started yet."""
     if name not in _ENGINES:
         raise TierwiseError(f"engine {name!r} is unknown", one_of(name, _ENGINES))
-    require(name.removesuffix("-system"), f"engine {name}")
+    require(family(name), f"engine {name}")
     kind, installation = _ENGINES[name]
     programs = [] if installation is None else [_named(installation)()]
     engine: Engine = _named(kind)(name, *programs, settings or {})

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.studies.study import Overrides, Study
+from tierwise.lab import engines
+from tierwise.lab.studies.study import FILE_ENGINE, Overrides, Study
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import validated
 from tierwise.model.names import one_of
@@ -66,6 +67,8 @@ class StudyOptions:
             study = study.with_placements(chosen if self.only else [study.baseline, *chosen])
         if self.engine is not None:
             study = study.on_engine(self.engine)
+        for text in self.set:
+            _require_heeded(text, study.engines[0])
         return study if self.own_storage is None else study.on_own_storage(self.own_storage)
 
     def _overrides(self, study: Study) -> list[Overrides]:
@@ -121,6 +124,16 @@ def _free_name(device: str, taken: Collection[str]) -> str:
     short = _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())
     names = (f"{short[-13:]}-{number}" if number else short[-16:] for number in itertools.count())
     return next(name for candidate in names if (name := candidate.strip("-")) not in taken)
+
+
+def _require_heeded(text: str, engine: str) -> None:
+    """Refuse a setting of an engine that does not run."""
+    part, _, rest = text.partition(".")
+    name = rest.partition(".")[0]
+    if part == "settings" and engine != FILE_ENGINE and name not in (engine, engines.family(engine)):
+        raise TierwiseError(
+            f"--set {text}: the study runs on {engine}", f"write settings.{engine}, or give --engine"
+        )
 
 
 def _set(text: str) -> Overrides:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, product
@@ -193,6 +194,10 @@ class Study(_Spec):
     notes: list[str] = []
     paper: list[PaperValue] = []
 
+    def settings_of(self, engine: str) -> dict[str, str]:
+        """Settings for an engine; an installed one takes the packaged one's, and its own before them."""
+        return _settings_of(self.settings, engine)
+
     def size_bytes(self, role: Role) -> int:
         """Size of the partition for ``role``."""
         return self.sizes.get(role, _DEFAULT_SIZES.get(role, _OTHER_SIZE_BYTES))
@@ -214,7 +219,7 @@ class Study(_Spec):
         if overrides.settings:
             engines = self.settings.keys() | overrides.settings.keys()
             given["settings"] = {
-                engine: {**self.settings.get(engine, {}), **overrides.settings.get(engine, {})}
+                engine: {**self.settings.get(engine, {}), **_settings_of(overrides.settings, engine)}
                 for engine in sorted(engines)
             }
         for name, other in (("transactions", "seconds"), ("seconds", "transactions")):
@@ -251,6 +256,10 @@ class Study(_Spec):
         return self.model_copy(update=update)
 
 
+def _settings_of(settings: Mapping[str, dict[str, str]], engine: str) -> dict[str, str]:
+    return {**settings.get(engines.family(engine), {}), **settings.get(engine, {})}
+
+
 __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 
 _SHIPPED = DATA / "studies"
@@ -278,7 +287,9 @@ def load(name_or_path: str) -> Study:
 
 def parse(text: str, file: str) -> Study:
     """Read a study from TOML."""
-    study = validated(Study, _with_names(parse_toml(text, file)), file, "mend that field")
+    # As JSON, where names of roles are texts, `true` is no number and "10" neither.
+    content = json.dumps(_with_names(parse_toml(text, file)), default=str)
+    study = validated(Study, content, file, "mend that field", strict=True)
     for placement in study.placements.values():
         placement.require_known(study.devices, file)
     for problem, fix in _unknown_names(study):

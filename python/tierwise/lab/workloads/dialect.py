@@ -49,21 +49,25 @@ def translate_schema(
     """Statements before and after the load phase, in another dialect.
 
     Storage parameters (``WITH``, ``USING``) are left out. SQLite cannot add a primary key to an existing
-    table, so its tables are created with their keys.
+    table, and DuckDB to none with an index, so these tables are created with their keys.
     """
     before = [(role, _parse(sql, dialect, where)) for role, sql in schema]
     behind = [(role, _parse(sql, dialect, where)) for role, sql in after_load]
     for _, statement in before:
         _drop_storage_parameters(statement)
-    if dialect == "sqlite":
-        made = [
-            statement
-            for _, statement in before
-            if isinstance(statement, exp.Create) and statement.kind == "TABLE"
-        ]
+    if dialect in ("sqlite", "duckdb"):
+        made = [statement for _, statement in before if _creates(statement, "TABLE")]
         tables = {_table_name(statement): statement for statement in made}
-        before = [(role, statement) for role, statement in before if not _fold_primary_key(statement, tables)]
-        behind = [(role, statement) for role, statement in behind if not _fold_primary_key(statement, tables)]
+        closed = {*tables} if dialect == "sqlite" else set[str]()
+
+        def is_left(statement: exp.Expr) -> bool:
+            name = _table_name(statement)
+            if dialect == "duckdb" and _creates(statement, "INDEX"):
+                closed.add(name)
+            return name not in closed or not _fold_primary_key(statement, tables)
+
+        before = [(role, statement) for role, statement in before if is_left(statement)]
+        behind = [(role, statement) for role, statement in behind if is_left(statement)]
     return (
         [(role, _write(statement, dialect, where)) for role, statement in before],
         [(role, _write(statement, dialect, where)) for role, statement in behind],
@@ -152,7 +156,7 @@ def _drop_storage_parameters(statement: exp.Expr) -> None:
         statement.set("properties", None)
 
 
-def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> bool:
+def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Expr]) -> bool:
     """Move a primary key, all that a statement adds, into its table's definition; return whether it did."""
     alone = isinstance(statement, exp.Alter) and len(statement.args["actions"]) == 1
     keys = list(statement.find_all(exp.PrimaryKey)) if alone else []
@@ -163,9 +167,13 @@ def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> boo
     return True
 
 
+def _creates(statement: exp.Expr, kind: str) -> bool:
+    return isinstance(statement, exp.Create) and statement.kind == kind
+
+
 def _table_name(statement: exp.Expr) -> str:
     table = statement.find(exp.Table)
-    return table.name if table is not None else ""
+    return table.name.lower() if table is not None else ""
 
 
 def _cannot(statement: str, dialect: str, where: str) -> TierwiseError:

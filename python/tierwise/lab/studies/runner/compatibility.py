@@ -39,7 +39,7 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
     name = study.engines[0]
     if name == FILE_ENGINE:
         return study, {}
-    engine = engines.create(name, study.settings.get(name, {}))
+    engine = engines.create(name, study.settings_of(name))
     if study.cuts is not None:
         study = with_durability(study, engine)
     if study.deaths is not None:
@@ -114,7 +114,7 @@ def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
     skipped: dict[str, str] = {}
     for variant in study.sweep.variant:
         varied = at(study, {"variant": variant})
-        own = varied.model_copy(update={"settings": {engine: varied.settings.get(engine, {})}})
+        own = varied.model_copy(update={"settings": {engine: varied.settings_of(engine)}})
         first = kept.setdefault(own.model_dump_json(), variant)
         if first != variant:
             skipped[f"variant {variant}"] = f"the same as {first} on engine {engine}"

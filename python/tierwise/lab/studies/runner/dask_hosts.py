@@ -21,6 +21,8 @@ T = TypeVar("T")
 RESOURCE = "tierwise-lab"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST_LETTERS = 64
+_TIMEOUT_S = 10
+"""A result is there when its run is over, unless the worker has died with it since."""
 
 
 @contextmanager
@@ -111,10 +113,12 @@ class DaskRun:
         """
         distributed = import_module("distributed")
         try:
-            return str(self._future.result())
+            return str(self._future.result(timeout=_TIMEOUT_S))
         except (distributed.KilledWorker, distributed.CancelledError, distributed.comm.CommClosedError):
             return None
         except OSError as error:
+            if isinstance(error, TimeoutError) and self._future.status != "error":
+                return None
             raise TierwiseError(str(error), "see the log of its worker") from error
         except (ModuleNotFoundError, RuntimeError) as error:  # the latter from a scheduler without tierwise
             raise HostError(

@@ -71,7 +71,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
 def open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> tuple[Cause, RunResult]:
     """New devices with a new database on them: what causes a fault there, and the record before the first."""
     # The engine is closed last: its files are gone with the devices, also from a damaged file system.
-    engine = undo.enter_context(engines.create(plan.engine, study.settings.get(plan.engine, {})))
+    engine = undo.enter_context(engines.create(plan.engine, study.settings_of(plan.engine)))
     storage = open_storage(study, plan, engine.roles, undo)
     undo.callback(engine.crash_stop)
     storage.set_timing(False)

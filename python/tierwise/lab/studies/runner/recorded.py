@@ -35,6 +35,10 @@ class Recordings:
     """Duty of mixes; the timed laps of a run are recorded whole, a burst each."""
     burst_s: float = 0.5
 
+    def place_of(self, run_id: str) -> Path:
+        """The folder of a run's recording."""
+        return path_in(self.directory, *run_id.split("/"))
+
 
 class RunRecording:
     """The recording of one run. It records in windows, from :meth:`begin` to :meth:`end`."""
@@ -90,7 +94,7 @@ def recording_of(
     if recordings is None:
         yield None
         return
-    out = path_in(recordings.directory, *run_id.split("/"))
+    out = recordings.place_of(run_id)
     if out.exists():
         remove_recording(out)
     schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s)

@@ -59,7 +59,7 @@ def execute(
     if study.cuts is not None or study.deaths is not None:
         return fault_run.execute(study, plan, study_seed, progress)
     with ExitStack() as undo:
-        engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
+        engine = engines.create(plan.engine, study.settings_of(plan.engine))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
         if program.stages:
             study = study.model_copy(update={"clients": clients_of_laps(program)})

@@ -31,6 +31,7 @@ from tierwise.model.extras import require
 from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, own_folder
 from tierwise.model.placement import Role
+from tierwise.recording import ABOUT_FILE
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     LATEST,
@@ -110,6 +111,8 @@ def run_study(
         directory = find_latest(study, out, seed)
         if directory is not None:
             set_failed_aside(directory)
+    if directory is not None and recordings is not None:
+        _require_recorded(results_in(directory), directory, recordings)
     if directory is None:
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
     run_here = partial(execute, recordings=recordings, drop_caches=drop_caches)
@@ -189,7 +192,7 @@ def check(study: Study, *, here: bool = True) -> None:
     if study.engines == [FILE_ENGINE]:
         return
     for name in study.engines:
-        given = [varied.settings.get(name, {}) for varied in (study, *swept)]
+        given = [varied.settings_of(name) for varied in (study, *swept)]
         for number, settings in enumerate(given):
             if settings not in given[:number]:
                 engines.create(name, settings).check_settings()
@@ -226,6 +229,18 @@ def _require_writable(directory: Path) -> None:
         own_folder(directory)
         with tempfile.TemporaryFile(dir=directory):
             pass
+
+
+def _require_recorded(before: Sequence[RunResult], directory: Path, recordings: Recordings) -> None:
+    """Refuse to add recorded runs to others: recording takes time, and each run was to be recorded."""
+    kept = [result.run_id for result in before if result.status != "failed"]
+    missing = [name for name in kept if not (recordings.place_of(name) / ABOUT_FILE).is_file()]
+    if missing:
+        raise TierwiseError(
+            f"--record: {len(missing)} of {len(kept)} runs in {directory} "
+            f"are not recorded in {recordings.directory}",
+            "resume without --record, or run all again with --fresh",
+        )
 
 
 def set_failed_aside(directory: Path) -> None:
