@@ -137,15 +137,20 @@ constants! {
     COLD_NS: f64 = 120_000.0;
     /// Most that a run can pay for a cold core, over its time on a warm one. As [`COLD_STEP_NS`], look-ups.
     COLD_MOST: f64 = 5.0;
-    /// From waking a thread until it runs, if its core was idle and another than the waker's. Measured: 29 µs at the
-    /// median, one client of PostgreSQL 15 on a fast device; 2 cores of an EPYC in a virtual machine.
-    HANDED_OVER_NS: u64 = 30_000;
+    /// What a hand-over takes longer, from waking a thread until it runs, if its core was idle and another than the
+    /// waker's. Measured: 13 to 20 µs, one client of PostgreSQL 15 with six statements, nothing recorded; 29 µs while
+    /// recorded; 2 cores of an EPYC in a virtual machine.
+    HANDED_OVER_NS: u64 = 17_000;
     /// An idle virtual processor can be woken for a thread until its host stops to poll for it. KVM's default,
     /// `halt_poll_ns`.
     AWAKE_NS: u64 = 200_000;
     /// Above this many busy cores on average, the kernel spreads threads over idle ones. Chosen: between 0.4, where
     /// threads stayed together, and 0.7, where they did not.
     SPREAD_BUSY_CORES: f64 = 0.5;
+    /// Processor time of a thread for a direct request: part of the measured path, and of the thread's own recorded
+    /// time. Measured: 9 to 13 µs for reads of an emulated NVMe SSD, 12 to 17 of a network volume, 2 cores of an
+    /// EPYC in a virtual machine.
+    REQUEST_CPU_NS: u64 = 12_000;
     /// Path latency that an emulated disk's server subtracts, where the recording has none. Measured when the
     /// disk was made: 14 to 60 µs on 107 disks, 57 in the median, a quiet machine
     /// (python/tierwise/host/disk/attainable.py).

@@ -74,7 +74,8 @@ pub struct Reproduction {
     /// Outcomes with processor time scaled, one for each seed.
     pub outcomes: Vec<Outcome>,
     /// Processor time without recording over that in bursts: found by the rate between bursts, which no event
-    /// disturbs. 1 where that rate is not known, or processor time does not decide it.
+    /// disturbs, and by the server's processor time between them where processor time does not decide the rate. 1 where
+    /// neither is known.
     pub cpu_scale: f64,
     /// Replayed rate of transactions over that without recording, less 1; mean of the seeds. Uses turns where the
     /// recording has no complete transaction; for work done once, observed time over replayed time.
@@ -128,7 +129,8 @@ impl Reproduction {
 
 /// Finds the scale of processor time at which the replay meets the rate without recording; gives it with the outcomes.
 ///
-/// By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
+/// It begins with the ratio of the server's processor time, which the rate of a run that waits for its device does not
+/// tell. By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
 /// Assumption: recording costs processor time alone, in proportion to all of it.
 fn anchored(
     program: &Program,
@@ -136,7 +138,8 @@ fn anchored(
     recorded: &[Scenario],
     replayed: impl Fn(&[Scenario]) -> Replayed,
 ) -> Result<(f64, Vec<Outcome>), UserError> {
-    let (mut scale, mut outcomes) = (1.0_f64, replayed(recorded)?);
+    let mut scale = 1.0 / program.work.observed.cpu_ratio.unwrap_or(1.0);
+    let mut outcomes = replayed(&scaled(recorded, scale))?;
     let (mut elasticity, mut excess) = (1.0, over_observed(program, mode, &outcomes).ln());
     for _ in 0..ANCHOR_STEPS {
         if !excess.is_finite() || excess.abs() < ANCHORED || elasticity < LEAST_ELASTICITY {

@@ -2,7 +2,8 @@
 //! that are emulated.
 //!
 //! Models: a request to an emulated disk takes the path's latency, or the device's time if that is longer, and what the
-//! path takes longer with the requests outstanding, as measured when the disk was made. Source:
+//! path takes longer with the requests outstanding, as measured when the disk was made; less the sender's own processor
+//! time, which that measurement contains and which the sender spends besides. Source:
 //! crates/disk/src/pacer.rs: the emulation completes a request earlier by its path's latency, but never before the
 //! request arrived. So the model's clock runs ahead of virtual time by at most that latency, and only to a due event.
 //! Reads and writes of network volumes pass the gate of their machine first, all in one queue; what waits there is not at
@@ -16,7 +17,7 @@ use std::rc::Rc;
 use tierwise_device::random::SplitMix;
 use tierwise_device::volume::InstanceGate;
 use tierwise_device::{Completion, Device, Nanos, Op, Precondition, Profile, Request};
-use tierwise_work::constants::PATH_NS;
+use tierwise_work::constants::{PATH_NS, REQUEST_CPU_NS};
 use tierwise_work::{EmulatedPath, Mechanism, RecordedDevice};
 
 use crate::api::scenario::Scenario;
@@ -76,7 +77,8 @@ impl DeviceQueue {
     pub(crate) fn send(&mut self) -> Nanos {
         self.outstanding += 1;
         let path = self.path.as_ref();
-        path.map_or(0, |path| path.latency_ns + path.added_ns(self.outstanding))
+        let way_ns = path.map_or(0, |path| path.latency_ns + path.added_ns(self.outstanding));
+        way_ns.saturating_sub(REQUEST_CPU_NS.get())
     }
 
     /// The answer to a request has arrived.

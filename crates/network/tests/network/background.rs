@@ -2,6 +2,7 @@
 
 use tierwise_network::{Mode, Outcome, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
+use tierwise_work::constants::REQUEST_CPU_NS;
 use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncScript, Work};
 
 use crate::support::{
@@ -128,6 +129,11 @@ fn forgotten_pages_are_never_written() {
     assert_eq!(written(&outcome, Role::Temp), 0);
 }
 
+/// The sender's own part of a measured path.
+fn request_us() -> f64 {
+    REQUEST_CPU_NS.get() as f64 / 1e3
+}
+
 #[test]
 fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
     let steps = [Step::Read {
@@ -137,7 +143,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
     }];
     let mut work = work(1, &steps, Grouping::Alone);
     work.devices[0].path = Some(EmulatedPath {
-        latency_ns: 8000,
+        latency_ns: 40_000,
         added_ns: Vec::new(),
     });
     let mut scenario = all_on(memory(2.0), 10 * MS, 1);
@@ -147,7 +153,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
     };
     assert!((read_us(&scenario) - 2.0).abs() < 0.1);
     scenario.emulated = true;
-    assert!((read_us(&scenario) - 8.0).abs() < 0.1);
+    assert!((read_us(&scenario) - (40.0 - request_us())).abs() < 0.1);
 }
 
 #[test]
@@ -170,20 +176,25 @@ fn a_disk_like_one_that_was_up_has_its_path() {
         let outcome = answer(&work, &scenario);
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    assert!((read_us(2.0) - 30.0).abs() < 0.1);
+    assert!((read_us(2.0) - (30.0 - request_us())).abs() < 0.1);
     assert!(
-        (read_us(3.0) - 90.0).abs() < 0.1,
+        (read_us(3.0) - (90.0 - request_us())).abs() < 0.2,
         "the longest that is known"
     );
 }
 
 #[test]
 fn a_path_takes_longer_with_more_requests_outstanding() {
-    let steps = [Step::Read {
+    let read = Step::Read {
         role: Role::Data,
         sector: 0,
         sectors: 8,
-    }];
+    };
+    let sender = Step::Delay(Delay {
+        time_ns: REQUEST_CPU_NS.get(),
+        timer: false,
+    });
+    let steps = [read, sender];
     let rate = |clients: u32, emulated: bool| {
         let mut work = work(clients, &steps, Grouping::Alone);
         work.devices[0].path = Some(EmulatedPath {
@@ -203,10 +214,8 @@ fn a_path_takes_longer_with_more_requests_outstanding() {
             "{clients}: {live} for {expected}"
         );
         let real = rate(clients, false);
-        assert!(
-            (real / (f64::from(clients) * 1e4) - 1.0).abs() < 0.02,
-            "{clients}: {real}"
-        );
+        let expected = f64::from(clients) * 1e6 / (100.0 + request_us());
+        assert!((real / expected - 1.0).abs() < 0.02, "{clients}: {real}");
     }
 }
 

@@ -10,9 +10,15 @@ use crate::support::work;
 
 /// The recorded run of two clients, and the rate without recording.
 fn reproduced(step: &[Step], rate_per_s: f64) -> Reproduction {
+    reproduced_at(step, rate_per_s, None)
+}
+
+/// The same, with the ratio of processor time with recording to that without.
+fn reproduced_at(step: &[Step], rate_per_s: f64, cpu_ratio: Option<f64>) -> Reproduction {
     let observed = Observed {
         transactions_per_s: rate_per_s,
         rate_ratio: Some(0.8),
+        cpu_ratio,
         ..Observed::default()
     };
     let work = Work {
@@ -52,6 +58,16 @@ fn processor_time_that_does_not_decide_the_rate_is_not_scaled() {
     let found = reproduced(&[RUN, away], 220.0);
     assert_eq!(found.cpu_scale, 1.0);
     assert!((found.error + 0.1).abs() < 0.01, "{}", found.error);
+}
+
+#[test]
+fn processor_time_between_bursts_scales_a_run_whose_rate_does_not_tell() {
+    let away = Step::Delay(Delay {
+        time_ns: 10_000_000,
+        timer: true,
+    });
+    let found = reproduced_at(&[RUN, away], 198.0, Some(1.25));
+    assert!((found.cpu_scale - 0.8).abs() < 1e-9, "{}", found.cpu_scale);
 }
 
 #[test]

@@ -288,6 +288,8 @@ pub struct Observed {
     /// Rate with recording over the rate without, if that was measured: the rates and latencies above are
     /// corrected for it, all other values here are as recorded.
     pub rate_ratio: Option<f64>,
+    /// Processor time of the server for a wait with recording over that without, if that was measured.
+    pub cpu_ratio: Option<f64>,
     /// Whether transactions arrive by a schedule of their own, rather than when a client has its last answer.
     pub arrive: bool,
     /// Share of the sessions' time by category, with the names of profiles.

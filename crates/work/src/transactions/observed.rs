@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Cost, Role};
+use tierwise_recording::Role;
 
 use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
 use crate::rows::{Rows, cpu_ns};
@@ -52,6 +52,7 @@ pub(crate) fn observed(
         commits_per_flush: commits(sessions) as f64 / view.flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         rate_ratio: measured,
+        cpu_ratio: cpu_ratio(view),
         arrive: arrive(view, sessions),
         shares: shares(&times),
         waits: waits
@@ -186,13 +187,22 @@ impl Counted {
 
 /// Rate with recording over the rate without, if that is known. Above 1 where more work fell into the bursts by chance.
 fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
-    let known = |cost: &&Cost| {
-        cost.rate_ratio_low > 0.0
-            && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
-    };
-    let cost = rows.recording.about.cost.as_ref().filter(known);
+    let cost = rows.recording.about.cost.as_ref()?;
+    let ratio = informative(cost.rate_ratio, (cost.rate_ratio_low, cost.rate_ratio_high))?;
     let least = RECORDED_LEAST_RATIO.get();
-    cost.map(|cost| cost.rate_ratio.clamp(least, 1.0 / least))
+    Some(ratio.clamp(least, 1.0 / least))
+}
+
+/// Processor time for a wait with recording over that without, if that is known. Below 1 by chance alone.
+fn cpu_ratio(rows: &Rows<'_>) -> Option<f64> {
+    let cost = rows.recording.about.cost.as_ref()?;
+    let ratio = informative(cost.cpu_ratio, (cost.cpu_ratio_low, cost.cpu_ratio_high))?;
+    Some(ratio.clamp(1.0, 1.0 / RECORDED_LEAST_RATIO.get()))
+}
+
+/// A ratio whose interval says something.
+fn informative(ratio: f64, (low, high): (f64, f64)) -> Option<f64> {
+    (low > 0.0 && high <= RECORDED_MOST_WIDTH.get() * low).then_some(ratio)
 }
 
 /// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
