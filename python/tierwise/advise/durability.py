@@ -117,8 +117,12 @@ def _is_ephemeral(profile: Profile) -> bool:
     return bool((profile.member or profile).fields.get("ephemeral"))
 
 
+def _is_memory(profile: Profile) -> bool:
+    return (profile.member or profile).kind == "ram"
+
+
 def _is_volatile(profile: Profile) -> bool:
-    return (profile.member or profile).kind == "ram" or _is_ephemeral(profile)
+    return _is_memory(profile) or _is_ephemeral(profile)
 
 
 def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
@@ -141,7 +145,7 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
 
 
 def _fact(profile: Profile) -> str:
-    if (profile.member or profile).kind == "ram":
+    if _is_memory(profile):
         return "memory: nothing survives a power cut"
     if _is_ephemeral(profile):
         return "instance store: a stop of the machine, or its move to another host, takes all its files"

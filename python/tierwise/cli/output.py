@@ -26,7 +26,7 @@ from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
 from tierwise.recording.buffer import BUFFER_FILE
 from tierwise.recording.observation import OBSERVATION_FILE
-from tierwise.recording.recording import ABOUT_FILE, TABLES
+from tierwise.recording.recording import ABOUT_FILE, TABLE_FILES
 from tierwise.report.document import Block, Document, Page, Section, Text, Tone
 from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 
@@ -105,9 +105,8 @@ def write_file(path: Path, content: bytes) -> Path:
 def _is_of_a_recording(path: Path) -> bool:
     if path.with_name(OBSERVATION_FILE).exists():
         return path.name == OBSERVATION_FILE
-    tables = {f"{table}.parquet" for table in TABLES}
-    beside = path.with_name(ABOUT_FILE).exists() and all(path.with_name(table).exists() for table in tables)
-    return beside and path.name in {ABOUT_FILE, BUFFER_FILE, *tables}
+    beside = all(path.with_name(name).exists() for name in (ABOUT_FILE, *TABLE_FILES))
+    return beside and path.name in (ABOUT_FILE, BUFFER_FILE, *TABLE_FILES)
 
 
 def require_html(output: Path | None) -> None:

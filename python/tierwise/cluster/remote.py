@@ -24,7 +24,8 @@ from tierwise.model.errors import HostError, TierwiseError, os_errors
 from tierwise.model.extras import require
 from tierwise.model.input_files import open_regular
 from tierwise.predict.replayer import Replayer
-from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
+from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
+from tierwise.recording.recording import TABLE_FILES
 
 _FINGERPRINT_FIX = "check your rights to read it"
 
@@ -56,7 +57,7 @@ PROTOCOLS = ("s3", "gs", "az", "abfs", "abfss", "https")
 """Stores that are read. Others run programs, unpack archives or read what the user did not name."""
 MOST_BYTES = 1 << 30
 """Largest file that is copied; a whole day of recordings has at most half of it."""
-FILES = (*(f"{table}.parquet" for table in TABLES), OBSERVATION_FILE, ABOUT_FILE)
+FILES = (*TABLE_FILES, OBSERVATION_FILE, ABOUT_FILE)
 """Names of the files that a recording or an observation may have."""
 _VERSION_KEYS = (
     "size",

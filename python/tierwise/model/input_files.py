@@ -134,7 +134,7 @@ def open_regular(
 def _holds_something(descriptor: int) -> bool:
     """Whether a file of no bytes has some, now or later."""
     try:
-        return os.read(descriptor, 1) != b"" and os.fstat(descriptor).st_size == 0
+        return os.pread(descriptor, 1, 0) != b"" and os.fstat(descriptor).st_size == 0
     except BlockingIOError:
         return True
 

@@ -93,7 +93,9 @@ def refuse_file(path: Path) -> None:
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
 TABLES = ("threads", "files", "states", "calls", "blocks")
-"""Names of the tables; each is a file, ``NAME.parquet``."""
+"""Names of the tables."""
+TABLE_FILES = tuple(f"{name}.parquet" for name in TABLES)
+"""Their files, in the same order."""
 _FIX = "name a folder that tierwise record has written, with all of its files"
 _WHOLE = 0.9
 """Share of the time that bursts cover at least where nothing was left out; that of ``crates/work``."""
@@ -331,9 +333,8 @@ def remove_recording(folder: Path) -> None:
     """
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")
-    tables = {f"{name}.parquet" for name in TABLES}
     if not (folder / ABOUT_FILE).is_file() and any(
-        path.name not in tables or path.is_symlink() or not path.is_file() for path in folder.iterdir()
+        path.name not in TABLE_FILES or path.is_symlink() or not path.is_file() for path in folder.iterdir()
     ):
         raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
     shutil.rmtree(folder)

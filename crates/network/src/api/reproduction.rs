@@ -75,7 +75,7 @@ pub struct Reproduction {
     pub outcomes: Vec<Outcome>,
     /// Processor time without recording over that in bursts: found by the rate between bursts, which no event
     /// disturbs, and by the server's processor time between them where processor time does not decide the rate. 1 where
-    /// neither is known.
+    /// that rate is not known.
     pub cpu_scale: f64,
     /// Replayed rate of transactions over that without recording, less 1; mean of the seeds. Uses turns where the
     /// recording has no complete transaction; for work done once, observed time over replayed time.
