@@ -196,6 +196,6 @@ def test_what_the_kernel_writes_while_it_is_read_is_no_file(
     def nothing_yet(*_: object) -> bytes:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("os.read", nothing_yet)  # as /proc/kmsg answers
+    monkeypatch.setattr("os.pread", nothing_yet)  # as /proc/kmsg answers
     with pytest.raises(TierwiseError, match="the kernel writes it while it is read"):
         read_text(empty, "name a file")
