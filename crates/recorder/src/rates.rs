@@ -4,6 +4,7 @@
 //! The rate is not a unit of work; its ratio with and without recording gives the cost of recording, as does the
 //! ratio of the processor time for each wait.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use tierwise_recording::Cost;
@@ -31,7 +32,7 @@ impl Span {
 /// Cuts time into spans, with and without recording.
 pub struct RateMeter {
     spans: Vec<Span>,
-    since: Activity,
+    since: HashMap<i32, Activity>,
     at: Instant,
 }
 
@@ -40,28 +41,25 @@ impl RateMeter {
     pub fn start(pids: &[i32]) -> Self {
         Self {
             spans: Vec::new(),
-            since: processes::activity(pids),
+            since: processes::activities(pids),
             at: Instant::now(),
         }
     }
 
     /// Begins the current span again; the time since the last span's end is of none.
     pub fn restart(&mut self, pids: &[i32]) {
-        (self.since, self.at) = (processes::activity(pids), Instant::now());
+        (self.since, self.at) = (processes::activities(pids), Instant::now());
     }
 
     pub fn end(&mut self, pids: &[i32], recorded: bool) {
-        let did = processes::activity(pids);
+        let until = processes::activities(pids);
         let now = Instant::now();
         self.spans.push(Span {
             recorded,
             elapsed_s: (now - self.at).as_secs_f64(),
-            did: Activity {
-                waits: did.waits.saturating_sub(self.since.waits),
-                cpu_ns: did.cpu_ns.saturating_sub(self.since.cpu_ns),
-            },
+            did: between(&self.since, &until),
         });
-        (self.since, self.at) = (did, now);
+        (self.since, self.at) = (until, now);
     }
 
     /// Cost of recording; with intervals that say nothing where there is no comparison.
@@ -78,6 +76,18 @@ impl RateMeter {
             cpu_ratio_high: cpu[2],
         }
     }
+}
+
+/// What threads did between two times: all that is known of one that was started between them, and nothing of one that
+/// ended.
+fn between(since: &HashMap<i32, Activity>, until: &HashMap<i32, Activity>) -> Activity {
+    until.iter().fold(Activity::default(), |sum, (tid, did)| {
+        let before = since.get(tid).copied().unwrap_or_default();
+        Activity {
+            waits: sum.waits + did.waits.saturating_sub(before.waits),
+            cpu_ns: sum.cpu_ns + did.cpu_ns.saturating_sub(before.cpu_ns),
+        }
+    })
 }
 
 /// A figure with recording over that without, between the ends of its 95 % interval; none for too few pairs.
@@ -152,6 +162,14 @@ mod tests {
         assert!(low <= ratio && ratio <= high);
         let [_, ratio, _] = ratio_of(&spans, Span::cpu_ns_each).unwrap();
         assert!((ratio - 1.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_session_that_ended_takes_nothing_from_those_that_go_on() {
+        let did = |waits, cpu_ns| Activity { waits, cpu_ns };
+        let since = HashMap::from([(1, did(100, 9_000)), (2, did(5_000, 70_000))]);
+        let until = HashMap::from([(1, did(130, 9_600)), (3, did(7, 400))]);
+        assert_eq!(between(&since, &until), did(37, 1_000));
     }
 
     #[test]

@@ -157,16 +157,21 @@ impl Session {
         self.pids.clone_from(&pids);
         self.tracer()?.set_processes(pids);
         self.end_unrecorded();
-        self.tracer()?.begin()
+        self.tracer()?.begin()?;
+        self.meter.restart(&self.pids); // Switching on is no part of the burst.
+        Ok(())
     }
 
     /// Ends a burst of processes that are these now; none if none was begun.
     pub fn end_burst(&mut self, pids: Vec<i32>) -> Result<Option<BurstSummary>, UserError> {
-        let burst = self.tracer()?.end()?;
+        if self.tracer()?.in_burst() {
+            self.meter.end(&pids, true); // Switching off is none either.
+        }
         self.pids = pids;
+        let burst = self.tracer()?.end()?;
         let held_bytes = processes::memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
-        self.meter.end(&self.pids, true);
+        self.meter.restart(&self.pids);
         let Some(burst) = burst else {
             return Ok(None);
         };

@@ -1,6 +1,6 @@
 //! Facts about processes from `/proc`: identity, parents, threads, open files, calls under way, memory, processor time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -106,7 +106,7 @@ pub fn memory_bytes(pids: &[i32]) -> u64 {
     private + shared
 }
 
-/// What the threads of some processes did since each started.
+/// What a thread did since it was started, or several did in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Voluntary context switches.
@@ -115,17 +115,23 @@ pub struct Activity {
     pub cpu_ns: u64,
 }
 
-pub fn activity(pids: &[i32]) -> Activity {
-    let mut sum = Activity::default();
-    for pid in pids {
-        for tid in thread_ids(*pid) {
+/// What each thread of some processes did since it was started, by its id.
+#[must_use]
+pub fn activities(pids: &[i32]) -> HashMap<i32, Activity> {
+    let threads = pids
+        .iter()
+        .flat_map(|&pid| thread_ids(pid).into_iter().map(move |tid| (pid, tid)));
+    threads
+        .map(|(pid, tid)| {
             let task = format!("/proc/{pid}/task/{tid}");
             let status = text(format!("{task}/status"));
-            sum.waits += number_after("voluntary_ctxt_switches:", &status).unwrap_or(0);
-            sum.cpu_ns += number_after("", &text(format!("{task}/schedstat"))).unwrap_or(0);
-        }
-    }
-    sum
+            let activity = Activity {
+                waits: number_after("voluntary_ctxt_switches:", &status).unwrap_or(0),
+                cpu_ns: number_after("", &text(format!("{task}/schedstat"))).unwrap_or(0),
+            };
+            (tid, activity)
+        })
+        .collect()
 }
 
 /// The first number of the line that begins with a name.
@@ -348,15 +354,12 @@ mod tests {
         let own = std::process::id().cast_signed();
         assert!(memory_bytes(&[own]) > 1 << 16);
         assert_eq!(memory_bytes(&[1 << 30]), 0);
-        assert_eq!(activity(&[1 << 30]), Activity::default());
-        // The threads of other tests end meanwhile, and take their counts with them: not each look sees a rise.
-        let rises = || {
-            let before = activity(&[own]);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            let after = activity(&[own]);
-            after.waits > before.waits && after.cpu_ns > before.cpu_ns
-        };
-        assert!((0..100).any(|_| rises()));
+        assert!(activities(&[1 << 30]).is_empty());
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let before = activities(&[own])[&tid];
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let after = activities(&[own])[&tid];
+        assert!(after.waits > before.waits && after.cpu_ns > before.cpu_ns);
     }
 
     /// Processes with their parents, names and ticks.

@@ -150,6 +150,10 @@ impl BurstTracer {
         Ok(())
     }
 
+    pub fn in_burst(&self) -> bool {
+        self.burst.is_some()
+    }
+
     /// Events since [`Self::begin`], taken or lost.
     pub fn events(&self) -> u64 {
         let counts = self.tracers.counts().unwrap_or(self.counts_before) - self.counts_before;
