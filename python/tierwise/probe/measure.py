@@ -175,8 +175,9 @@ def fitted(
     fit = fit_flash(target, patterns, flush.times, seconds, options.repeats, random)
     if flush.device_class == "memory":
         return memory_text(fit, origin)
-    protected = flush.write_cache != "write back" or fit.flush_waits_us < 0.5 * fit.program_us
-    return flash_text(fit, origin, protected)
+    write_back = flush.write_cache == "write back"
+    protected = not write_back or fit.flush_waits_us < 0.5 * fit.program_us
+    return flash_text(fit, origin, protected, write_back)
 
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:

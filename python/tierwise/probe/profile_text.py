@@ -126,8 +126,15 @@ _CACHE_KIB = 65_536
 _BLOCK_BYTES = 4096
 
 
-def flash_text(fit: FlashFit, origin: Origin, protected: bool) -> str:
-    """Profile of a solid-state disk; ``protected``: its flush need not empty its cache."""
+def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool) -> str:
+    """Profile of a solid-state disk.
+
+    Args:
+        fit: its figures.
+        origin: where and when they were measured.
+        protected: whether a flush need not empty its cache.
+        write_back: whether the kernel reports a write-back cache, and so sends flushes.
+    """
     transfer_us = _BLOCK_BYTES / fit.link_mb_per_s
     overhead_us = max(fit.read_latency_us.estimate - fit.unit_read_us - transfer_us, 0.0)
     cached = protected or fit.write_latency_us.estimate < 0.7 * fit.program_us
@@ -182,7 +189,8 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool) -> str:
         ),
     }
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
-    return profile_text("ssd", summary, numbers, flags={"power_loss_protection": protected and cached})
+    flags = {"power_loss_protection": protected and cached} | ({"reports_write_back": True} if write_back else {})
+    return profile_text("ssd", summary, numbers, flags=flags)
 
 
 def memory_text(fit: FlashFit, origin: Origin) -> str:

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tierwise.device_models import profiles
+from tierwise.model.statistics import Interval
+from tierwise.probe.flash_fit import FlashFit
 from tierwise.probe.flush import check_flush, device_class
 from tierwise.probe.place import Place
+from tierwise.probe.profile_text import Origin, flash_text
 from tierwise.results.measurements import FlushTimes
 
 
@@ -74,3 +78,33 @@ def test_reasons_name_times_and_the_kernels_report() -> None:
     check = check_flush(LYING_DISK, place("write through", rotational=False))
     text = " ".join(check.reasons)
     assert "0.11 ms" in text and "no flush at all" in text and "does not rotate" in text
+
+
+@pytest.mark.parametrize("write_back", [True, False])
+def test_a_profile_is_sent_flushes_where_the_kernel_sends_them(write_back: bool, tmp_path: Path) -> None:
+    spread = Interval(100.0, 90.0, 110.0, 5)
+    fit = FlashFit(
+        read_latency_us=spread,
+        write_latency_us=Interval(40.0, 38.0, 42.0, 5),
+        unit_read_us=80.0,
+        unit_seen=True,
+        units=4,
+        read_iops=spread,
+        write_iops=Interval(40_000.0, 39_000.0, 41_000.0, 5),
+        read_mb_per_s=spread,
+        link_mb_per_s=2000.0,
+        flush_us=64.0,
+        flush_waits_us=0.0,
+        span_bytes=1 << 30,
+    )
+    origin = Origin(
+        date="2026-11-28",
+        host="db1",
+        kernel="6.1",
+        path="/data",
+        device="/data",
+        repeats=5,
+        capacity_bytes=1 << 33,
+    )
+    profile = profiles.parse(flash_text(fit, origin, True, write_back), tmp_path / "own.toml")
+    assert profile.write_cache == write_back

@@ -156,11 +156,12 @@ impl Profile {
         bytes / SECTOR_BYTES * SECTOR_BYTES
     }
 
-    /// Whether completed writes may be lost with the power until a flush: a write cache that is not protected.
+    /// Whether completed writes may be lost with the power until a flush: a write cache that is not protected, or that
+    /// the kernel takes for such. To others no flush is sent.
     pub fn write_cache(&self) -> bool {
         match &self.params {
             Params::Hdd(params) => params.write_cache,
-            Params::Ssd(params) => params.cache_sectors > 0 && !params.power_loss_protection,
+            Params::Ssd(params) => params.write_cache(),
             Params::Ram(_) | Params::Volume(_) => false,
             Params::Array(params) => params.write_cache(),
         }

@@ -61,6 +61,8 @@ pub struct SsdParams {
     pub cache_sectors: u64,
     /// Whether the cache content survives a loss of power, so that a flush need not empty it.
     pub power_loss_protection: bool,
+    /// Whether the device reports a write-back cache, so that the kernel sends flushes whether they are needed or not.
+    pub reports_write_back: bool,
     /// The translation layer; without one, writes go to the place that their address gives.
     pub cleaning: Option<CleaningParams>,
     /// Flash used with one bit a cell for incoming writes.
@@ -95,6 +97,7 @@ impl SsdParams {
             write_sector_ns: write_sector_ns.unwrap_or(sector_ns),
             cache_sectors: root.kib("write_cache_kib", CACHE_SECTORS)?,
             power_loss_protection: root.flag("power_loss_protection")?,
+            reports_write_back: root.flag_or("reports_write_back", false)?,
             cleaning: CleaningParams::parse(root)?,
             slc: SlcParams::parse(root)?,
             worn: Worn::default(),
@@ -122,6 +125,11 @@ impl SsdParams {
             )),
             None => Ok(()),
         }
+    }
+
+    /// Whether completed writes may be lost with the power until a flush, as far as the kernel knows.
+    pub(crate) fn write_cache(&self) -> bool {
+        self.reports_write_back || (self.cache_sectors > 0 && !self.power_loss_protection)
     }
 
     pub(super) fn flash(&self) -> Flash {

@@ -356,6 +356,24 @@ fn an_array_may_lose_what_its_members_or_its_cache_may_lose() {
     assert!(!volatile(array("hdd-10k-18g-fc", "raid5", 3, stripe)));
 }
 
+#[test]
+fn a_protected_cache_that_reports_write_back_is_sent_flushes() {
+    let volatile = |edit: &[(&str, &str)]| {
+        Profile::parse(&flash::text(edit), "flash.toml")
+            .expect("a sound profile")
+            .write_cache()
+    };
+    let reports = "power_loss_protection = true\nreports_write_back = true";
+    assert!(!volatile(&[]));
+    assert!(volatile(&[("power_loss_protection = true", reports)]));
+    let uncached = "power_loss_protection = false\nreports_write_back = true";
+    let no_cache = ("write_cache_kib = 1024", "write_cache_kib = 0");
+    assert!(volatile(&[
+        ("power_loss_protection = true", uncached),
+        no_cache
+    ]));
+}
+
 // Profiles of SSDs that cannot be: refused with the key and what is allowed.
 
 fn flash_refusal(old: &str, new: &str) -> ProfileError {
