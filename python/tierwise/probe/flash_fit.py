@@ -1,6 +1,7 @@
 """Fits the parameters of a solid-state disk, or of memory, from times alone.
 
-- Latency: random reads and writes of 4 KiB, one at a time.
+- Latency: random reads and writes of 4 KiB, one at a time, less the host's processor time for each:
+  a prediction has that of the recorded threads.
 - A unit's read time: eight readers of the same block wait for one unit, so their rate is the rate of
   one unit. If a cache serves them (the rate exceeds the rate of one unit), four fifths of
   the latency are used, an estimate.
@@ -10,7 +11,7 @@
   rate of the repeats, because a busy host only lowers it.
 - Link: the highest rate of large requests, reads or writes.
 - Program time: random writes at depth 64 on a fully written file, times the units.
-- Flush: with nothing to write; and the additional time after a write.
+- Flush: with nothing to write, likewise; and the additional time after a write.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from random import Random
 
 from tierwise import _core
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.probe.samples import BLOCK_BYTES, sample_patterns, settle
+from tierwise.probe.samples import BLOCK_BYTES, at_random, flushes, host_cpu_us, sample_patterns, settle
 from tierwise.results.measurements import FlushTimes, Latency, PatternResult
 
 PATTERNS = (
@@ -33,9 +34,7 @@ PATTERNS = (
     "seq1m-q8t1-read",
     "seq1m-q8t1-write",
 )
-HOST_US = 3.0
-"""Time of a request in the kernel and the probe, outside the device."""
-
+_HOST_CPU_S = 0.2
 _READERS = 64
 _IDLE_FACTOR = 0.6
 _SAME_BLOCK_READERS = 8
@@ -97,13 +96,16 @@ def fit_flash(
     missing = [pattern for pattern in PATTERNS if pattern not in taken]
     samples = dict(taken)
     samples |= sample_patterns(target, missing, repeats, 0.8 * seconds, random, lambda _: None)
-    read = median_interval([_latency_us(sample.read) for sample in samples["rnd4k-q1t1-read"]])
-    write = median_interval([_latency_us(sample.write) for sample in samples["rnd4k-q1t1-write"]])
+    kinds = [at_random(target, op, BLOCK_BYTES, random) for op in ("R", "W")] + [flushes()]
+    read_cpu_us, write_cpu_us, flush_cpu_us = (host_cpu_us(target, kind, _HOST_CPU_S) for kind in kinds)
+    reads, writes = samples["rnd4k-q1t1-read"], samples["rnd4k-q1t1-write"]
+    read = median_interval([_latency_us(sample.read, read_cpu_us) for sample in reads])
+    write = median_interval([_latency_us(sample.write, write_cpu_us) for sample in writes])
     read_iops = median_interval([sample.rate_per_s for sample in samples["randread-4k-qd64"]])
     link = max(sample.mb_per_s for name in PATTERNS[-2:] for sample in samples[name])
     settle(target, random)
     unit_us, seen = _unit_read_us(target, read.estimate, 0.2 * seconds)
-    flush_us = max(flush.flush_us - HOST_US, 0.0)
+    flush_us = max(flush.flush_us - flush_cpu_us, 0.0)
     return FlashFit(
         read_latency_us=read,
         write_latency_us=write,
@@ -120,9 +122,9 @@ def fit_flash(
     )
 
 
-def _latency_us(latency: Latency | None) -> float:
+def _latency_us(latency: Latency | None, cpu_us: float) -> float:
     assert latency is not None, "the pattern has requests of this kind"
-    return max(latency.p50_us - HOST_US, 0.1)
+    return max(latency.p50_us - cpu_us, 0.1)
 
 
 def _unit_read_us(target: _core.ProbeTarget, latency_us: float, seconds: float) -> tuple[float, bool]:

@@ -169,14 +169,20 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         "read_overhead_us": (
             rounded(overhead_us),
             origin.source(
-                f"random 4 KiB read in us ({interval_text(fit.read_latency_us)}) less read_us and link"
+                f"random 4 KiB read off the core in us ({interval_text(fit.read_latency_us)}) "
+                "less read_us and link"
             ),
         ),
         "write_overhead_us": (
             rounded(max(write_us, 0.0)),
-            origin.source(f"random 4 KiB write in us ({interval_text(fit.write_latency_us)}) less link"),
+            origin.source(
+                f"random 4 KiB write off the core in us ({interval_text(fit.write_latency_us)}) less link"
+            ),
         ),
-        "flush_us": (rounded(fit.flush_us), origin.source("median of a flush with nothing to write")),
+        "flush_us": (
+            rounded(fit.flush_us),
+            origin.source("median of a flush with nothing to write, off the core"),
+        ),
         "link_mb_per_s": (
             rounded(fit.link_mb_per_s),
             origin.source("highest rate of 1 MiB requests in sequence at depth 8; the link may be faster"),
@@ -189,7 +195,9 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         ),
     }
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
-    flags = {"power_loss_protection": protected and cached} | ({"reports_write_back": True} if write_back else {})
+    flags = {"power_loss_protection": protected and cached} | (
+        {"reports_write_back": True} if write_back else {}
+    )
     return profile_text("ssd", summary, numbers, flags=flags)
 
 
@@ -200,13 +208,20 @@ def memory_text(fit: FlashFit, origin: Origin) -> str:
         "capacity_mb": origin.capacity(fit.span_bytes),
         "read_latency_us": (
             rounded(max(fit.read_latency_us.estimate - transfer_us, 0.0)),
-            origin.source(f"random 4 KiB read in us ({interval_text(fit.read_latency_us)}) less link"),
+            origin.source(
+                f"random 4 KiB read off the core in us ({interval_text(fit.read_latency_us)}) less link"
+            ),
         ),
         "write_latency_us": (
             rounded(max(fit.write_latency_us.estimate - transfer_us, 0.0)),
-            origin.source(f"random 4 KiB write in us ({interval_text(fit.write_latency_us)}) less link"),
+            origin.source(
+                f"random 4 KiB write off the core in us ({interval_text(fit.write_latency_us)}) less link"
+            ),
         ),
-        "flush_latency_us": (rounded(fit.flush_us), origin.source("median of a flush with nothing to write")),
+        "flush_latency_us": (
+            rounded(fit.flush_us),
+            origin.source("median of a flush with nothing to write, off the core"),
+        ),
         "link_mb_per_s": (
             rounded(fit.link_mb_per_s),
             origin.source("highest rate of 1 MiB requests in sequence at depth 8; the link may be faster"),

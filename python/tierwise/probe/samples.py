@@ -95,7 +95,7 @@ def sample_flush(target: _core.ProbeTarget, seconds: float, random: Random) -> F
         write_flush_4k_us=cycle_median(target, appends(target, 4096, random), each_s),
         write_8k_us=one_median(target, at_random(target, "W", 8192, random), each_s),
         write_flush_8k_us=cycle_median(target, appends(target, 8192, random), each_s),
-        flush_us=one_median(target, [("F", 0, 0)] * _FLUSH_CYCLES, each_s),
+        flush_us=one_median(target, flushes(), each_s),
         rewrite_us=cycle_median(target, rewrites(), each_s),
     )
 
@@ -126,9 +126,24 @@ def appends(target: _core.ProbeTarget, size_bytes: int, random: Random) -> list[
     ]
 
 
+def flushes() -> list[Request]:
+    """Flushes with nothing to write."""
+    return [("F", 0, 0)] * _FLUSH_CYCLES
+
+
 def rewrites() -> list[Request]:
     """Repeated writes of the first block, each with a flush."""
     return [("W", 0, BLOCK_BYTES), ("F", 0, 0)] * _FLUSH_CYCLES
+
+
+def host_cpu_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> float:
+    """Processor time for a request, one at a time: of the kernel and the probe, not the device.
+
+    Assumption: none of it passes while the device works.
+    """
+    before_s = time.process_time()
+    done = times_us(target, requests, seconds)
+    return (time.process_time() - before_s) * 1e6 / len(done)
 
 
 def times_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> list[float]:
