@@ -15,7 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
@@ -33,6 +32,7 @@ from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
 from tierwise.recording import About
 from tierwise.results.measurements import Record

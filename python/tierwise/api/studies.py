@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tierwise.api.views import Rows
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
@@ -110,7 +111,9 @@ class _Observer:
         self._progress = progress
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
-        self._progress(f"{finished} of {total} runs done, seed {seed}, results in {directory}")
+        self._progress(
+            f"{finished} of {numbers.counted(total, 'run')} done, seed {seed}, results in {directory}"
+        )
 
     def left_out(self, what: str, reason: str) -> None:
         self._progress(f"{what}: skipped ({reason})")

@@ -245,3 +245,21 @@ def test_bad_input_is_refused(arguments: list[str], says: str) -> None:
 def test_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=str(tmp_path)):
         Predictor.open(tmp_path)
+
+
+def test_a_prediction_says_what_a_restart_loses() -> None:
+    of = predictor(model_error=ModelError())
+    answers = of.predict([Scenario(placement={"log": "ram"}), Scenario(placement={"log": "nvme-dc"})])
+    assert [answer.lost_at_stop for answer in answers] == [["log"], []]
+    text = text_of(prediction_document(of.run, of.as_recorded, answers))
+    said = "Caution: a power cut or a restart of the machine loses the log, since ram is memory."
+    assert text.count(said) == 1
+    ranked = rank(of, ["ram"])
+    assert "a restart of the machine loses" in text_of(ranking_document(of.run, of.as_recorded, ranked))
+
+
+def test_one_placement_is_not_the_best_of_many() -> None:
+    of = predictor(model_error=ModelError())
+    ranked = rank(of, ["nvme-dc"])
+    assert ranked.tried == 1
+    assert "Best of 1 placement: " in text_of(ranking_document(of.run, of.as_recorded, ranked))

@@ -98,10 +98,11 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
         roles = [f"{role}={device}" for role, device in placement.roles.items()]
         below = (Text("baseline", Tone.QUIET),) if name == study.baseline else ()
         placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
-    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {study.clients} clients"
+    clients = numbers.counted(study.clients, "client")
+    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {clients}"
     source = [Text(f"Source: {study.source}.")] if study.source else []
     count = len(plan_runs(study, seed=0))
-    runs = f"{facts}, {study.repeats} repeats: {count} runs."
+    runs = f"{facts}, {numbers.counted(study.repeats, 'repeat')}: {numbers.counted(count, 'run')}."
     words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
@@ -248,7 +249,9 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mappi
     for name, reason in failures.items():
         echo(f"not run: {name}: {reason}", err=True)
     if failures:
-        raise FailedCheckError(f"{len(failures)} studies were not run", "see the reasons above")
+        raise FailedCheckError(
+            f"not run: {numbers.counted(len(failures), 'study', 'studies')}", "see the reasons above"
+        )
 
 
 def _report(written: Callable[[], Path], name: str = "report") -> None:

@@ -12,7 +12,6 @@ from tierwise.advise.alternatives import (
     SettingMove,
     equal_memory,
 )
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.model import numbers
@@ -20,6 +19,7 @@ from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict import Estimate
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.recording.decision_words import (
     along_words,
@@ -28,7 +28,6 @@ from tierwise.report.recording.decision_words import (
     gain_words,
     goal_sentence,
     headline,
-    lost_sentence,
     money,
     months,
     paid_headline,
@@ -46,6 +45,7 @@ from tierwise.report.recording.prediction import (
     chief_figure,
     gain_cells,
     gain_headings,
+    lost_sentence,
     moving,
     notes,
     recorded_sentence,

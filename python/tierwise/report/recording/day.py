@@ -169,7 +169,7 @@ def day_page(day: Timeline) -> doc.Page:
 def day_sentence(day: Timeline) -> str:
     """``12 recordings: 120–340 transactions a second, 210 in the mean.``"""
     many = len(day.moments)
-    extent = f"{many} recording{'s' if many != 1 else ''}"
+    extent = numbers.counted(many, "recording")
     rates = [moment.rate_per_s for moment in day.moments if moment.rate_per_s]
     if not rates:
         return f"{extent}: no work was seen."
