@@ -18,7 +18,7 @@ from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in, one_of, resolved
-from tierwise.model.placement import parse_place
+from tierwise.model.placement import is_relation, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
 from tierwise.predict.counting import parse_unit
@@ -217,6 +217,11 @@ def predict(
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(place_text, relations=True) for place_text in place or []]
+    if names is not None and buffer is None and not any(map(is_relation, chain(*placements))):
+        raise TierwiseError(
+            "--names: no table or index is placed",
+            "place one, as --place public.orders=nvme-dc, or leave out --names",
+        )
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         predictor = Predictor.open(
             recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names

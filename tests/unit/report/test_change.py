@@ -171,6 +171,11 @@ def test_a_playbook_asks_for_what_its_steps_use_alone() -> None:
     assert there["vars"]["datadir"] == "/var/lib/mysql"
 
 
+def test_the_head_of_a_playbook_lists_what_its_steps_use() -> None:
+    head = [line for line in playbook(change({Role.LOG: "ssd-nvme-dc"})).splitlines() if line[:3] == "#  "]
+    assert [line.split()[1].rstrip(":") for line in head] == ["pgdata", "new", "path"]
+
+
 @pytest.mark.parametrize("file", sorted(MOVES.glob("*.toml")), ids=lambda file: file.stem)
 def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
     every = change(dict.fromkeys(Role, "ssd-nvme-dc"), engine=file.stem)

@@ -212,6 +212,14 @@ def test_commands_answer(arguments: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("faked")
+def test_names_without_a_table_are_refused() -> None:
+    result = RUNNER.invoke(app, ["predict", REC, "--place", "log=nvme-dc", "--names", "none.csv"])
+    assert isinstance(result.exception, TierwiseError) and "no table or index is placed" in str(
+        result.exception
+    )
+
+
+@pytest.mark.usefixtures("faked")
 def test_a_refused_question_ends_with_status_1() -> None:
     assert RUNNER.invoke(app, ["predict", REC, "--memory", "48G"]).exit_code == 1
 
