@@ -170,21 +170,27 @@ def run(
         engine=engine,
         own_storage=own_storage,
     )
+    if hosts is not None and (study == ALL or record is not None):
+        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
+    if study == ALL and record is not None:
+        raise TierwiseError('--record: "all" records nothing', "name one study, or leave out --record")
+    if record is None and duty != DEFAULT_DUTY:
+        raise TierwiseError("--duty is of --record", "add --record, or leave it out")
+    recordings = None if record is None else Recordings(record, parse_duty(duty))
     if dry_run:
         for name in studies.names() if study == ALL else [study]:
             chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
-            runner.check(chosen)
+            runner.check(chosen, here=hosts is None)
+            if recordings is not None:
+                runner.require_recordable(chosen, recordings)
             _print_plan(chosen, skipped)
         return
-    if hosts is not None and (study == ALL or record is not None):
-        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
     if hosts is not None and drop_caches:
         raise TierwiseError("--drop-caches drops the caches of this machine only", "leave it out")
     begun: dict[str, Any] = {"fresh": fresh, "resume": resume, "drop_caches": drop_caches}
     if study == ALL:
         _run_all(options, output, seed, begun)
         return
-    recordings = None if record is None else Recordings(record, parse_duty(duty))
     with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as lab_hosts:
         _run(
             options.applied_to(studies.load(study)),
