@@ -271,3 +271,11 @@ def test_one_placement_is_not_the_best_of_many() -> None:
     ranked = rank(of, ["nvme-dc"])
     assert ranked.tried == 1
     assert "Best of 1 placement: " in text_of(ranking_document(of.run, of.as_recorded, ranked))
+
+
+def test_an_answer_without_a_figure_says_so() -> None:
+    of = predictor(model_error=ModelError())
+    (answer,) = of.predict([Scenario(rate_per_s=0.001)])
+    empty = answer.changed(speedup=None, rate_per_s=None)
+    text = text_of(prediction_document(of.run, of.as_recorded, [empty]))
+    assert "nothing was done in the time that was simulated" in text

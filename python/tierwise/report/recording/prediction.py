@@ -236,8 +236,8 @@ def headline(answers: Sequence[Prediction]) -> list[str]:
     """The best of the answers as a sentence, and a sentence for each that was refused."""
     given = [answer for answer in answers if answer.speedup]
     best = max(given, key=lambda answer: answer.speedup.value if answer.speedup else 0.0, default=None)
-    refused = [answer for answer in answers if answer.refused]
-    return [answer_sentence(answer) for answer in ([best] if best else []) + refused]
+    without = [answer for answer in answers if not answer.speedup]  # refused, or nothing was done
+    return [answer_sentence(answer) for answer in ([best] if best else []) + without]
 
 
 def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:

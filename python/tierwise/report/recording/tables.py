@@ -167,7 +167,7 @@ def relations_document(
         buffered = relations.buffer is not None
         blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
     if len(used) > _MOST_RELATIONS:
-        blocks.append(Text(f"{len(used) - _MOST_RELATIONS} further ones were waited for less."))
+        blocks.append(Text(f"Waited for less: {len(used) - _MOST_RELATIONS} more."))
     unused = [row for row in relations.rows if not row.files]
     if unused:
         size = numbers.size(sum(row.size_bytes for row in unused))
@@ -233,7 +233,7 @@ def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapp
         label, waited = printable(used[0].relation.label), numbers.seconds(used[0].waited_s)
         return f"Sessions waited longest for {label}: {waited}."
     if best.speedup.low <= 1:
-        return "No table or index alone would save time if it were on a faster device."
+        return "No table or index alone saves time on a faster device that can be told from chance."
     share = numbers.percent(best.share or 0.0)
     return f"{printable(best.role)} saves most if its device took no time: at most {share} of a unit of work."
 
