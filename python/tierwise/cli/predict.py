@@ -195,6 +195,8 @@ def predict(
         raise TierwiseError(
             "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
         )
+    if emulated and devices is None and not place:
+        raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
     if devices is not None and place:
         raise TierwiseError(
             "--place: --devices ranks every placement, and would leave it out",

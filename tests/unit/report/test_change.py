@@ -307,3 +307,14 @@ def test_no_change_is_emitted_from_an_unusable_recording() -> None:
     unusable = advice.model_copy(update={"usable": False, "remarks": [lost]})
     with pytest.raises(FailedCheckError, match="not usable: half of the events"):
         emit_change(Emit.TERRAFORM, unusable, Terms(), EXAMPLE, None)
+
+
+def test_what_a_restart_loses_stands_first() -> None:
+    lost = change({Role.LOG: "ram"})
+    for text in (playbook(lost), cluster_patch(lost), fio_jobs(lost, REQUESTS)):
+        first, rest = lost.cautioned(text).split("\n", 1)
+        assert (
+            first.startswith("# Caution: a power cut or a restart of the machine loses the log")
+            and rest == text
+        )
+    assert change({Role.LOG: "ssd-nvme-dc"}).cautioned("x") == "x"

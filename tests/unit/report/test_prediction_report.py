@@ -279,3 +279,9 @@ def test_an_answer_without_a_figure_says_so() -> None:
     empty = answer.changed(speedup=None, rate_per_s=None)
     text = text_of(prediction_document(of.run, of.as_recorded, [empty]))
     assert "nothing was done in the time that was simulated" in text
+
+
+@pytest.mark.usefixtures("faked")
+def test_emulated_disks_are_refused_where_nothing_is_placed() -> None:
+    result = RUNNER.invoke(app, ["predict", REC, "--cores", "4", "--emulated"])
+    assert isinstance(result.exception, TierwiseError) and "nothing is placed" in str(result.exception)

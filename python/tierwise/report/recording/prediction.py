@@ -183,7 +183,8 @@ def ranking_sentence(ranking: Ranking) -> str:
     best = ranking.closer[0]
     tried = f"Best of {numbers.counted(ranking.tried, 'placement')}"
     alike = [prediction for prediction in ranking.closer[1:] if ranking.alike(prediction)]
-    known = f"; the next {len(alike)} cannot be told from it" if alike else ""
+    others = "one" if len(alike) == 1 else f"{len(alike)}"
+    known = f"; the next {others} cannot be told from it" if alike else ""
     where = ", ".join(f"{role} on {device}" for role, device in best.scenario.placement.items())
     return f"{tried}: {where}: {_gain(best)}{known}."
 
