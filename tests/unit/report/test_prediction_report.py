@@ -21,7 +21,12 @@ from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Document
-from tierwise.report.recording.advice import advice_document, first_sentence, further_sentences
+from tierwise.report.recording.advice import (
+    advice_document,
+    fastest_sentence,
+    first_sentence,
+    further_sentences,
+)
 from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
 
 RUNNER = CliRunner()
@@ -285,3 +290,14 @@ def test_an_answer_without_a_figure_says_so() -> None:
 def test_emulated_disks_are_refused_where_nothing_is_placed() -> None:
     result = RUNNER.invoke(app, ["predict", REC, "--cores", "4", "--emulated"])
     assert isinstance(result.exception, TierwiseError) and "nothing is placed" in str(result.exception)
+
+
+def test_what_is_not_faster_is_compared_with_the_recommended_placement() -> None:
+    of = predictor(model_error=ModelError())
+    advice = advise(of, AdviceOptions(["nvme-dc"]))
+    alike = advice.decision.option.prediction.speedup
+    assert alike is not None
+    fastest = advice.decision.option.changed(placement={"log": "ssd-nvme-dc", "temp": "ssd-nvme-dc"})
+    step = alike.changed(value=1.0, low=0.9, high=1.1)
+    said = fastest_sentence(advice.changed(fastest=fastest, step_to_fastest=step))
+    assert said.startswith("None of ") and "is faster than this one by more than chance" in said

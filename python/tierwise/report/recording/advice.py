@@ -98,7 +98,7 @@ def fastest_sentence(advice: Advice) -> str:
     if fastest.placement == option.placement:
         return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
-        return f"None of {tried_words(advice)} is faster by more than chance."
+        return f"None of {tried_words(advice)} is faster than this one by more than chance."
     gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
     if lengthens_median(fastest.prediction, advice.recorded):

@@ -82,7 +82,7 @@ def open_real_device(name: str, path: str) -> RealDevice:
     """The device under a directory that the user named."""
     directory = Path(path)
     try:
-        with tempfile.TemporaryDirectory(prefix=".tierwise-", dir=directory):  # some deny it to root alone
+        with tempfile.TemporaryFile(dir=directory):  # the mode alone does not tell: /proc denies it to root
             pass
     except (OSError, ValueError):
         raise TierwiseError(
