@@ -23,7 +23,7 @@ from tierwise.advise.alternatives import (
 )
 from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
 from tierwise.advise.decision import Decision, decide
-from tierwise.advise.durability import Durability, durability, lost_at_stop
+from tierwise.advise.durability import Durability, durability
 from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
 from tierwise.advise.option import Filling, Goal, Option, filling
@@ -37,6 +37,7 @@ from tierwise.model.names import names_in
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.usability import Remark, Usability, usability
 from tierwise.results.measurements import Record

@@ -244,13 +244,15 @@ def instead(
     Args:
         moves: settings, the greatest gain first.
         option: what is recommended without them.
-        goal: what to reach; a setting that reaches it is enough if the option was chosen for it.
+        goal: what to reach; a setting that reaches it is enough if the option was chosen for it. Where the
+            recorded run reaches it, no setting is needed.
         may_lose_s: commits of how many seconds may be lost; ``None`` for no setting at all.
 
     Returns:
         The one that loses least, then the one that gains most; ``None`` if there is none.
     """
-    if may_lose_s is None:
+    reached = goal is not None and goal.verdict(option.prediction).endswith("reached")
+    if may_lose_s is None or (option.stays and reached):
         return None
     allowed = [
         move

@@ -15,7 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
@@ -33,6 +32,7 @@ from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
 from tierwise.recording import About
 from tierwise.results.measurements import Record
@@ -66,6 +66,18 @@ class Terms:
     recorded_on: Mapping[str, str] = field(default_factory=dict)
     rebuildable: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what no command gives."""
+        if not 0 < self.years <= _MOST_YEARS:
+            raise TierwiseError(
+                f"--years: {self.years:g} is not above 0 and at most {_MOST_YEARS}", "give 3 or 5"
+            )
+        for name, share in (("headroom", self.headroom), ("growth", self.growth)):
+            if not 0 <= share <= _MOST_PERCENT / 100:
+                raise TierwiseError(f"--{name}: {share:g} is no share of the files", "give 0.3 for 30%")
+        if isinstance(self.have, str):
+            raise TierwiseError(f"--have: {self.have!r} is no tuple of names", f"give ({self.have!r},)")
+
     @classmethod
     def parse(
         cls,
@@ -83,8 +95,6 @@ class Terms:
         Raises:
             TierwiseError: naming the option, or the file of prices and its field.
         """
-        if not 0 < years <= _MOST_YEARS:
-            raise TierwiseError(f"--years: {years:g} is not above 0 and at most {_MOST_YEARS}", "give 3 or 5")
         return cls(
             prices=Prices.read(prices),
             have=tuple(dict.fromkeys(resolve(name).name for name in names_in(have))),

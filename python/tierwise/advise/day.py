@@ -28,9 +28,18 @@ class LoadAdvice(Record):
 
     @property
     def first_move(self) -> tuple[Role, str] | None:
-        """Role and device of the first move; ``None`` if nothing is to be moved."""
-        ladder = self.advice.ladder if self.advice else []
-        return (ladder[0].role, ladder[0].device) if ladder else None
+        """Role and device of the first move; ``None`` if the advice is to move nothing, or roles together."""
+        advice = self.advice
+        if advice is None or advice.instead or advice.decision.stays or not advice.ladder:
+            return None
+        return advice.ladder[0].role, advice.ladder[0].device
+
+    @property
+    def first_step(self) -> tuple[str | None, dict[Role, str]]:
+        """What to do first: the setting to set, or the roles to move and their devices; nothing to stay."""
+        if self.advice and self.advice.instead:
+            return self.advice.instead.setting, {}
+        return None, dict([self.first_move]) if self.first_move else self.best or {}
 
     @property
     def best(self) -> dict[Role, str] | None:
@@ -46,7 +55,7 @@ class DayAdvice(Record):
     answers: list[LoadAdvice]
     """One for each load."""
     same_first_move: bool
-    """Whether all loads that have advice begin with the same move."""
+    """Whether all loads that have advice begin with the same move, or the same setting in its place."""
     same_best: bool
     """Whether all loads that have advice have the same best placement."""
 
@@ -73,7 +82,7 @@ def advise_day(day: Timeline, ask: Ask) -> DayAdvice:
     return DayAdvice(
         day=day,
         answers=answers,
-        same_first_move=all(answer.first_move == given[0].first_move for answer in given),
+        same_first_move=all(answer.first_step == given[0].first_step for answer in given),
         same_best=all(answer.best == given[0].best for answer in given),
     )
 

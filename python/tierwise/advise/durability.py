@@ -11,6 +11,7 @@ from tierwise.device_models.profiles import Profile
 from tierwise.model.input_files import DATA, read_text, validated
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
+from tierwise.predict.devices import is_ephemeral, is_memory
 from tierwise.results.measurements import Record
 
 ShownT = TypeVar("ShownT", bound=Record)
@@ -96,35 +97,6 @@ def durability(placement: Mapping[Role, str], engine: str | None = None) -> list
     ]
 
 
-def lost_at_stop(placement: Mapping[Role, str]) -> list[Role]:
-    """The roles that a placement keeps where a stop of the machine loses them, temporary files aside.
-
-    Memory loses them with the power or a restart, an instance store when its machine stops.
-    """
-    return [
-        role
-        for role, device in placement.items()
-        if role is not Role.TEMP and device != RECORDED and _is_volatile(resolve(device).profile)
-    ]
-
-
-def ephemeral(placement: Mapping[Role, str]) -> list[Role]:
-    """Those of them on an instance store, which only a database that can be rebuilt may use."""
-    return [role for role in lost_at_stop(placement) if _is_ephemeral(resolve(placement[role]).profile)]
-
-
-def _is_ephemeral(profile: Profile) -> bool:
-    return bool((profile.member or profile).fields.get("ephemeral"))
-
-
-def _is_memory(profile: Profile) -> bool:
-    return (profile.member or profile).kind == "ram"
-
-
-def _is_volatile(profile: Profile) -> bool:
-    return _is_memory(profile) or _is_ephemeral(profile)
-
-
 def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
     if device == RECORDED:
         fact = "the recorded device: its cache was not looked at; tierwise probe checks its flush"
@@ -145,9 +117,9 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
 
 
 def _fact(profile: Profile) -> str:
-    if _is_memory(profile):
+    if is_memory(profile):
         return "memory: nothing survives a power cut"
-    if _is_ephemeral(profile):
+    if is_ephemeral(profile):
         return "instance store: a stop of the machine, or its move to another host, takes all its files"
     if profile.write_cache:
         return "volatile write cache: completed writes may be lost until a flush"
@@ -158,7 +130,7 @@ def _fact(profile: Profile) -> str:
 
 def _source(profile: Profile) -> str:
     """What the profile gives as the source, or its summary."""
-    if _is_ephemeral(profile):
+    if is_ephemeral(profile):
         return profile.summary
     return next((profile.sources[key] for key in _SOURCES if key in profile.sources), profile.summary)
 

@@ -17,13 +17,13 @@ from typing import Literal
 
 from tierwise.advise.alternatives import rent_difference
 from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profiles, written_by_device
-from tierwise.advise.durability import lost_at_stop
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role, price_order
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.machine import grown, on_instance
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.ranking import asking, by_load

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import lengthens_median, within_margin
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import asking, placement_of
 from tierwise.predict.together import Unit
 from tierwise.results.measurements import Record

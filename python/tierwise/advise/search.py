@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, option_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import Ranked, asking
 from tierwise.predict.replayed import CHANCE
 from tierwise.results.measurements import Record

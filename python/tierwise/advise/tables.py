@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.advise.search import staying
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, join
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.savings import NO_TIME
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.results.measurements import Record

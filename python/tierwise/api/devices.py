@@ -9,6 +9,8 @@ from tierwise.api.views import Rows
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import DeviceSummary, Job, Simulation, simulate, summarize
+from tierwise.model.errors import TierwiseError
+from tierwise.model.names import one_of
 from tierwise.report.devices import devices_document
 
 
@@ -29,7 +31,14 @@ class Device:
         Raises:
             TierwiseError: an invalid option or an unusable file.
         """
-        return simulate(self.profile, Job(preset=preset, **job))
+        known = [name for name in Job.__dataclass_fields__ if name != "preset"]
+        for name in job:
+            if name not in known:
+                raise TierwiseError(f"{name} is no field of a job", one_of(name, known))
+        try:
+            return simulate(self.profile, Job(preset=preset, **job))
+        except RuntimeError as error:  # of a field of another type
+            raise TierwiseError(f"a field of the job: {error}", "see tierwise device simulate -h") from None
 
 
 def device(name_or_path: str | Path) -> Device:

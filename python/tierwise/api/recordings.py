@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -19,6 +19,7 @@ from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, adv
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.advise.verification import Verification
 from tierwise.advise.verification import verify as verify_forecast
+from tierwise.api.arguments import flag_of, names_of, number_of, path_of, place_of, place_text, text_of
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.instances import find_instance
 from tierwise.device_models.prices import YEARS
@@ -61,8 +62,8 @@ def verify(
     Raises:
         TierwiseError: as ``tierwise verify``.
     """
-    wanted = parse_place(place) if isinstance(place, str) else place
-    verification = verify_forecast(Path(forecast), Path(recording), wanted)
+    wanted = None if place is None else parse_place(place) if isinstance(place, str) else place_of(place)
+    verification = verify_forecast(path_of(forecast, "forecast"), path_of(recording, "recording"), wanted)
     return View(verification, verification_document(verification), "verification")
 
 
@@ -74,7 +75,7 @@ _MOST_BYTES = 1 << 20
 
 @contextmanager
 def record(
-    output: str | Path, *, engine: str | None = None, pid: int | None = None, duty: str = "1/10"
+    output: str | Path, *, engine: str | None = None, pid: int | None = None, duty: str | float = "1/10"
 ) -> Iterator[None]:
     """Record a running database until the block ends; needs root.
 
@@ -87,9 +88,14 @@ def record(
     Raises:
         TierwiseError: with the same messages as ``tierwise record``.
     """
-    who = ["--engine", engine] if engine is not None else ["--pid", str(pid)]
-    folder = Path(output).absolute()
-    arguments: list[str | Path] = ["record", "-o", folder, *who, "--duration", _LONGEST, "--duty", duty]
+    if (engine is None) == (pid is None):
+        given = "neither engine nor pid is given" if pid is None else "engine and pid are both given"
+        raise TierwiseError(given, "give one of the two")
+    if pid is not None and (isinstance(pid, bool) or not isinstance(pid, int) or pid < 1):
+        raise TierwiseError(f"pid: {pid!r} is no number of a process", "give the server's first process")
+    who = ["--pid", str(pid)] if engine is None else ["--engine", text_of(engine, "engine", "postgres")]
+    folder, share = path_of(output, "output").absolute(), text_of(duty, "duty", "1/10")
+    arguments: list[str | Path] = ["record", "-o", folder, *who, "--duration", _LONGEST, "--duty", share]
     with tempfile.TemporaryFile() as log:
         command = interpreter.own("tierwise.__main__", arguments)
         process = programs.start("record", command, variables=programs.own_variables(), log=log)
@@ -199,10 +205,12 @@ class RecordedRun:
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.
         """
-        return self._predictor.predict([_scenario(place or {}, machine)])[0]
+        return self._predictor.predict([_scenario(place, machine)])[0]
 
     def predict_many(self, places: Sequence[Place], **machine: Any) -> Rows[Prediction]:
         """Predict several placements, each like :meth:`predict`."""
+        if isinstance(places, (str, Mapping)) or not isinstance(places, Iterable):
+            raise TierwiseError(f"places: {places!r} is no list of placements", "write [{'log': 'nvme-dc'}]")
         answers = self._predictor.predict([_scenario(place, machine) for place in places])
         base = self._predictor.as_recorded
         document = prediction_document(self._predictor.run, base, answers)
@@ -211,33 +219,33 @@ class RecordedRun:
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""
-        ranking = rank(self._predictor, _names(devices), _scenario({}, machine))
+        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine))
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
         return View(ranking, document, "ranking")
 
     def advise(
         self,
         devices: Sequence[str] = (),
-        budget: str | None = None,
+        budget: str | float | None = None,
         goal: str | None = None,
         *,
         have: Sequence[str] = (),
         headroom: str = "",
-        growth: str = "",
+        growth: str | float = "",
         years: float = YEARS,
         prices: str | Path | None = None,
-        recorded_on: str = "",
-        may_lose: str | None = None,
+        recorded_on: Place = "",
+        may_lose: str | float | None = None,
         tables: bool = False,
         instance: str | Path | Sequence[str] = (),
-        grow: str | None = None,
+        grow: str | float | None = None,
         rebuildable: bool = False,
     ) -> AdviceView:
         """Advise what to move first.
 
         Args:
             devices: candidate devices.
-            budget: most that a placement may cost, for example ``50/month``.
+            budget: most that a placement may cost, for example ``50/month``, or 50.
             goal: for example ``tps=2000`` or ``p99=5ms``.
             have: devices that are owned already and cost nothing.
             headroom: free space on each new device, for example ``30%``.
@@ -252,25 +260,26 @@ class RecordedRun:
             rebuildable: the database can be rebuilt, as a replica: a stop of the machine may lose its files.
         """
         terms = Terms.parse(
-            have=",".join(_names(have)),
-            headroom=headroom,
-            growth=growth,
-            years=years,
-            prices=None if prices is None else Path(prices),
-            recorded_on=recorded_on,
-            rebuildable=rebuildable,
+            have=",".join(names_of(have, "have")),
+            headroom=text_of(headroom, "headroom", "30%"),
+            growth=text_of(growth, "growth", "50%"),
+            years=number_of(years, "years", YEARS),
+            prices=None if prices is None else path_of(prices, "prices"),
+            recorded_on=place_text(recorded_on, "recorded_on"),
+            rebuildable=flag_of(rebuildable, "rebuildable"),
         )
         options = AdviceOptions.parse(
             "",
-            budget,
-            goal,
+            None if budget is None else text_of(budget, "budget", "50/month"),
+            None if goal is None else text_of(goal, "goal", "tps=2000"),
             terms,
             fresh=self._fresh,
-            may_lose=may_lose,
-            instances=[str(instance)] if isinstance(instance, (str, Path)) else instance,
-            grow=grow,
+            may_lose=None if may_lose is None else text_of(may_lose, "may_lose", "1s"),
+            instances=names_of(instance, "instance"),
+            grow=None if grow is None else text_of(grow, "grow", "3x"),
         )
-        advice = advise(self._predictor, replace(options, devices=_names(devices)), tables=tables)
+        options = replace(options, devices=names_of(devices, "devices"))
+        advice = advise(self._predictor, options, tables=flag_of(tables, "tables"))
 
         def surveyed() -> Subject:
             if advice.instance:
@@ -286,24 +295,28 @@ class RecordedRun:
         return predictor
 
 
-def _names(devices: Sequence[str]) -> list[str]:
-    """A list of devices, or one text as on the command line."""
-    return names_in(devices) if isinstance(devices, str) else list(devices)
-
-
-def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
-    fields = dict(machine)
+def _scenario(place: Place | None, machine: Mapping[str, Any]) -> Scenario:
+    fields = {name: value for name, value in machine.items() if value is not None}
+    if "placement" in fields:
+        raise TierwiseError("placement: the placement is the first argument", "leave it out of the fields")
+    for name in fields.keys() - {"emulated", "emulated_flushes"}:
+        if isinstance(fields[name], bool):
+            raise TierwiseError(f"{name}: {fields[name]} is no number", "give a number")
     for name in ("memory", "buffer"):
         if name in fields:
             size = str(fields.pop(name))  # a number lacks its unit, which the error says
             fields[f"{name}_bytes"] = parse_size_bytes(size, name, LEAST_MEMORY_BYTES)
     if isinstance(fields.get("instance"), (str, Path)):
         fields["instance"] = find_instance(str(fields["instance"]))
-    if isinstance(fields.get("recorded_on"), str):
-        fields["recorded_volumes"] = network_volumes(parse_recorded_on(fields.pop("recorded_on")))
-    placement = parse_place(place, relations=True) if isinstance(place, str) else dict(place)
+    if "recorded_on" in fields:
+        text = place_text(fields.pop("recorded_on"), "recorded_on")
+        fields["recorded_volumes"] = network_volumes(parse_recorded_on(text))
+    if isinstance(fields.get("settings"), str):
+        fields["settings"] = names_in(fields["settings"])
+    elif isinstance(fields.get("settings"), Mapping):
+        fields["settings"] = [f"{name}={value}" for name, value in fields["settings"].items()]
     try:
-        return Scenario(placement=placement, **fields)
+        return Scenario(placement=place_of(place), **fields)
     except ValidationError as error:
         raise TierwiseError(first_problem(error), "name fields of tierwise.predict.Scenario") from None
 
@@ -365,7 +378,7 @@ class RecordedDay:
         return View(self._timeline, day_document(self._timeline), f"day {self._timeline.folder}")
 
     def advise(
-        self, devices: Sequence[str], budget: str | None = None, goal: str | None = None
+        self, devices: Sequence[str], budget: str | float | None = None, goal: str | None = None
     ) -> View[DayAdvice]:
         """Advise for the peak, the mean and the worst hour; see :meth:`RecordedRun.advise`."""
         advice = advise_day(self._timeline, lambda name: self[name].advise(devices, budget, goal).data)
@@ -378,5 +391,5 @@ class RecordedDay:
 
 def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
     """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
-    resolved = Path(path)
+    resolved = path_of(path, "path")
     return RecordedDay(resolved, fresh=fresh) if Day.is_at(resolved) else RecordedRun(resolved, fresh=fresh)

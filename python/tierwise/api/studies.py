@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tierwise.api.arguments import path_of
 from tierwise.api.views import Rows
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
+from tierwise.model.names import one_of
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import latest_in, read_results, read_study_info
 
@@ -31,6 +34,13 @@ class Study:
         """
         from tierwise.lab.studies.options import StudyOptions
 
+        known = StudyOptions.__dataclass_fields__
+        for name in options:
+            if name not in known:
+                raise TierwiseError(f"{name} is no option of a study", one_of(name, list(known)))
+        for name in ("set", "devices", "place", "placements"):
+            if isinstance(options.get(name), str):
+                raise TierwiseError(f"{name}: {options[name]!r} is no list", f"write [{options[name]!r}]")
         return Study(StudyOptions(**options).applied_to(self.study))
 
     def run(
@@ -99,7 +109,7 @@ def load_study(name_or_path: str | Path) -> Study:
 
 def open_results(directory: str | Path) -> Results:
     """The results of a study that ran."""
-    resolved = Path(directory)
+    resolved = path_of(directory, "directory")
     return Results(latest_in(resolved) or resolved)
 
 
@@ -110,7 +120,9 @@ class _Observer:
         self._progress = progress
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
-        self._progress(f"{finished} of {total} runs done, seed {seed}, results in {directory}")
+        self._progress(
+            f"{finished} of {numbers.counted(total, 'run')} done, seed {seed}, results in {directory}"
+        )
 
     def left_out(self, what: str, reason: str) -> None:
         self._progress(f"{what}: skipped ({reason})")

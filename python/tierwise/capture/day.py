@@ -19,6 +19,7 @@ from tierwise.capture.schedule import DayPlan, Taken
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import Target, program_of
 from tierwise.host import ledger
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder, remove_recording
@@ -114,8 +115,9 @@ class DayRecorder:
             self._end_for_size(size_bytes)
             return
         self.taken.append(taken)
+        bursts = numbers.counted(len(recorded["bursts"]), "burst")
         self._note(
-            f"{out.name}: {recorded['duration_s']:.1f} s, {len(recorded['bursts'])} bursts, "
+            f"{out.name}: {recorded['duration_s']:.1f} s, {bursts}, "
             f"{recorded['losses']['recorded_events']:,} events, {recorded['losses']['lost_events']:,} lost, "
             f"{size_bytes / 1e6:.2f} MB"
         )

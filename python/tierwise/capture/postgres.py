@@ -157,10 +157,21 @@ _SIZES = """
     GROUP BY elsewhere, number
 """
 """Bytes by role of the connected database; then bytes and number of the others."""
-_RELATIONS = """
+
+
+def _dotted(schema: str, name: str) -> str:
+    """SQL for a name with its schema; one of the two that has a dot itself is in quotes."""
+    first, second = (
+        f"CASE WHEN strpos({part}, '.') > 0 THEN quote_ident({part}) ELSE {part} END"
+        for part in (f"{schema}.nspname::text", f"{name}.relname::text")
+    )
+    return f"concat({first}, '.', {second})"
+
+
+_RELATIONS = f"""
     WITH named AS (
         SELECT c.oid, c.relkind AS kind, pg_relation_filepath(c.oid) AS path,
-               concat(n.nspname, '.', c.relname) AS name, root, owner.oid AS table_oid,
+               {_dotted("n", "c")} AS name, root, owner.oid AS table_oid,
                (SELECT sum(coalesce(pg_relation_size(c.oid, fork), 0))
                 FROM unnest(ARRAY['main', 'fsm', 'vm']) AS fork)::bigint AS bytes
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -174,7 +185,7 @@ _RELATIONS = """
                                   WHEN owner.relkind = 'r' AND n.nspname IS NOT NULL
                                        AND named.name LIKE 'pg_toast.%' THEN 'toast'
                                   WHEN kind = 'i' THEN 'index' ELSE 'table' END,
-           concat(n.nspname, '.', owner.relname), concat(m.nspname, '.', whole.relname), bytes
+           {_dotted("n", "owner")}, {_dotted("m", "whole")}, bytes
     FROM named
     LEFT JOIN pg_class owner ON owner.oid = table_oid
     LEFT JOIN pg_namespace n ON n.oid = owner.relnamespace

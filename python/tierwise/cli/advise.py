@@ -88,7 +88,7 @@ def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, outpu
     if change is None:
         echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
         return
-    text = _text(emit, change, recording)
+    text = change.cautioned(_text(emit, change, recording))
     if output is None:
         echo(text, nl=False)
     else:

@@ -18,7 +18,7 @@ from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in, one_of, resolved
-from tierwise.model.placement import parse_place
+from tierwise.model.placement import is_relation, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
 from tierwise.predict.counting import parse_unit
@@ -195,6 +195,8 @@ def predict(
         raise TierwiseError(
             "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
         )
+    if emulated and devices is None and not place:
+        raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
     if devices is not None and place:
         raise TierwiseError(
             "--place: --devices ranks every placement, and would leave it out",
@@ -217,6 +219,11 @@ def predict(
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(place_text, relations=True) for place_text in place or []]
+    if names is not None and buffer is None and not any(map(is_relation, chain(*placements))):
+        raise TierwiseError(
+            "--names: no table or index is placed",
+            "place one, as --place public.orders=nvme-dc, or leave out --names",
+        )
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
         predictor = Predictor.open(
             recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names

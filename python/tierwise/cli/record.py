@@ -22,6 +22,7 @@ from tierwise.cli.options import DsnFile, progress_console
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import complain
 from tierwise.host import clean
+from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.timeline import timeline_of
@@ -87,7 +88,7 @@ def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
         else f" (measured in {measured} of {len(taken)} recordings)"
     )
     return [
-        f"{len(taken)} recordings in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
+        f"{numbers.counted(len(taken), 'recording')} in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
         f"cost: {100 * recorded_share * cost.share:.2f} % of the day's throughput: bursts, "
         f"{100 * recorded_share:.2f} % of the time, lost {100 * cost.share:.1f} % of the rate{ends}",
         f"the recorder used {100 * cpu_share:.2f} % of the processors",

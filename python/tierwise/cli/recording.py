@@ -65,7 +65,8 @@ def show_(
             Tone.HEADLINE,
         ),
         Text(
-            f"{len(about.bursts)} bursts, {numbers.count(about.losses.recorded_events)} events, "
+            f"{numbers.counted(len(about.bursts), 'burst')}, "
+            f"{numbers.counted(about.losses.recorded_events, 'event')}, "
             f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}."
         ),
         Text(
@@ -110,7 +111,7 @@ def export(
     if made.events < made.of_events:
         shown, total = numbers.seconds(made.shown_s), numbers.count(made.of_events)
         cut = f" of {total}, the first {shown}; --limit NUMBER writes more"
-    echo(f"{file}: {numbers.count(made.events)} events{cut}")
+    echo(f"{file}: {numbers.counted(made.events, 'event')}{cut}")
 
 
 def _engine(about: About) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tierwise.advise import Costs, Goal, Option, Terms
 from tierwise.advise.costs import billing_notes, written_by_device
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import Verdict
 from tierwise.advise.search import Search
 from tierwise.cluster.remote import opened, require_same
@@ -17,7 +16,7 @@ from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.names import printable
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Predictor, estimates
-from tierwise.predict.devices import given, is_numbered
+from tierwise.predict.devices import given, is_numbered, lost_at_stop
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.usability import usability

@@ -56,6 +56,11 @@ def count(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
 
 
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """``1 placement``, ``2 placements``; ``plural`` where it is not the noun with an s."""
+    return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def grouped(value: float, decimals: int = 0) -> str:
     """A number with commas between groups of thousands."""
     return f"{value:,.{decimals}f}"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
 from tierwise.predict import bounds, estimates, mean_value, state
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
 from tierwise.predict.replayed import CHANCE, Outcome, Reproduced, WorkSummary, computing
@@ -138,6 +139,7 @@ class Answers:
             commits_per_flush=sum(outcome.commits_per_flush for outcome in outcomes) / len(outcomes),
             cpu_busy_share=sum(outcome.busy_share for outcome in outcomes) / len(outcomes),
             io=self._io(scenario, outcomes[0]),
+            lost_at_stop=lost_at_stop(scenario.devices_of(self._work.footprints)),
             seeds=len(outcomes),
             validated=self._error.find(self._run.engine, self._path(scenario), "rate") is not None,
             notes=state.notes(scenario, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),

@@ -67,7 +67,8 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
         cpu_us *= _LEAST_CPU_OF_MORE
     by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
     share = f"{cpu_us / demands.cpu_us:.0%}"
-    because = f"{cores} cores give no more, if a transaction takes {share} of the recorded processor time"
+    give = f"{cores} cores give" if cores != 1 else "1 core gives"
+    because = f"{give} no more, if a transaction takes {share} of the recorded processor time"
     bounds.append((by_cores, because))
     rate, because = min(bounds)
     if not _has_less(scenario, work) and rate < recorded_rate_per_s:

@@ -13,6 +13,7 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import resolved
+from tierwise.model.placement import Role
 
 RECORDED = "recorded"
 """Names the device on which a role lay in the recording."""
@@ -56,6 +57,37 @@ def resolve(name: str) -> NamedDevice:
 def is_numbered(name: str) -> bool:
     """Whether a name has a number, as ``nvme-dc#1``: several databases may share such a device."""
     return _COPY in name
+
+
+def lost_at_stop(placement: Mapping[Role, str]) -> list[Role]:
+    """The roles that a placement keeps where a stop of the machine loses them, temporary files aside.
+
+    Memory loses them with the power or a restart, an instance store when its machine stops.
+    """
+    return [
+        role
+        for role, device in placement.items()
+        if role is not Role.TEMP and device != RECORDED and _is_volatile(resolve(device).profile)
+    ]
+
+
+def ephemeral(placement: Mapping[Role, str]) -> list[Role]:
+    """Those of them on an instance store, which only a database that can be rebuilt may use."""
+    return [role for role in lost_at_stop(placement) if is_ephemeral(resolve(placement[role]).profile)]
+
+
+def is_ephemeral(profile: Profile) -> bool:
+    """Whether it is an instance store."""
+    return bool((profile.member or profile).fields.get("ephemeral"))
+
+
+def is_memory(profile: Profile) -> bool:
+    """Whether it keeps nothing without power."""
+    return (profile.member or profile).kind == "ram"
+
+
+def _is_volatile(profile: Profile) -> bool:
+    return is_memory(profile) or is_ephemeral(profile)
 
 
 def own_profiles(names: Iterable[str]) -> tuple[Profile, ...]:

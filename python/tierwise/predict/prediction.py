@@ -97,6 +97,8 @@ class Prediction(Record):
     cpu_busy_share: float | None = None
     """Share of the cores' time."""
     io: dict[Role, RoleLoad] = {}
+    lost_at_stop: list[Role] = []
+    """Roles whose files a restart or a power cut loses, since their device is memory or an instance store."""
     seeds: int = 0
     validated: bool = False
     """Whether the intervals include a calibrated error of the model."""

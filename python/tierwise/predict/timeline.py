@@ -76,7 +76,7 @@ class Timeline(Record):
     ``FEWEST_UNITS`` transactions are not chosen if others have more.
     """
     mean_rate_per_s: float
-    """Over all recordings; one without work counts as 0."""
+    """Over all recordings that can be read; one without work counts as 0."""
     warnings: list[str]
     """Of the day: recordings that cannot be read, several engines."""
 
@@ -99,7 +99,14 @@ def timeline_of(day: Day) -> Timeline:
     moments = [
         _moment(recording, content, unit) for recording, content in zip(day.recordings, contents, strict=True)
     ]
-    mean = fmean(moment.rate_per_s or 0.0 for moment in moments)
+    mean = fmean(
+        [
+            moment.rate_per_s or 0.0
+            for moment, content in zip(moments, contents, strict=True)
+            if not isinstance(content, _Unreadable)
+        ]
+        or [0.0]
+    )
     return Timeline(
         folder=day.path.resolve().name,
         unit=unit,
@@ -115,10 +122,18 @@ class _Content(NamedTuple):
     breakdown: Breakdown
 
 
+class _Unreadable(str):
+    """Why nothing is known of a recording: it may have work."""
+
+
 def _read(path: Path) -> _Content | str:
     """The work in a recording and where its time went, or why there is none."""
     try:
-        return _Content(Replayer.open(path).work, break_down(path))
+        breakdown = break_down(path)
+    except TierwiseError as error:
+        return _Unreadable(error.message)
+    try:
+        return _Content(Replayer.open(path).work, breakdown)
     except TierwiseError as error:
         return error.message
 

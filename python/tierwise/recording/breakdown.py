@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise import _core
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Foreign, Record
 
@@ -66,11 +67,11 @@ def clients_sentence(clients: Sequence[ClientProgram]) -> str:
 
 
 def _described(client: ClientProgram) -> str:
-    sessions = _count(client.sessions, "session")
+    sessions = numbers.counted(client.sessions, "session")
     if client.kind == "remote":
-        addresses = _count(client.processes, "address", "addresses")
+        addresses = numbers.counted(client.processes, "address", "addresses")
         return f"{_KINDS[client.kind]}, {sessions} from {addresses}"
-    served = f" for {_count(client.served, 'client')} of its own" if client.served else ""
+    served = f" for {numbers.counted(client.served, 'client')} of its own" if client.served else ""
     return f"{client.program} ({_KINDS[client.kind]}), {sessions}{served}"
 
 
@@ -79,16 +80,12 @@ def pooler_warning(clients: Sequence[ClientProgram]) -> str | None:
     pooler = pooler_of(clients)
     if pooler is None:
         return None
-    users = f" for {_count(pooler.served, 'client')} of its own" if pooler.served else ""
+    users = f" for {numbers.counted(pooler.served, 'client')} of its own" if pooler.served else ""
     return (
         f"the sessions are those of {pooler.program}, {_KINDS['pooler']}: it held {pooler.sessions}{users}. "
         "Latency is the server's, without the wait in the pooler, and a number of clients means sessions of "
         "the server, not users"
     )
-
-
-def _count(number: int, singular: str, many: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 Part = Literal[

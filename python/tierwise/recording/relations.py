@@ -48,7 +48,7 @@ class Relation(Record):
     path: str = Field(min_length=1)
     """End of the path of its first file, such as ``base/5/16397``."""
     name: str = Field(min_length=1)
-    """With its schema, such as ``public.orders``."""
+    """With its schema, such as ``public.orders``; one of the two that has a dot itself is in quotes."""
     kind: Kind
     table: str | None = None
     """The table that it belongs to; ``None`` for a table."""
@@ -74,9 +74,8 @@ class Relation(Record):
         return self.qualified(self.moves_as)
 
     def qualified(self, name: str) -> str:
-        """A name in its database, in quotes if the database's own has a dot."""
-        quoted = f'"{self.database}"' if "." in self.database else self.database
-        return f"{quoted}.{name}" if self.database else name
+        """A name in its database."""
+        return f"{_quoted(self.database)}.{name}" if self.database else name
 
     @property
     def pattern(self) -> str:
@@ -261,13 +260,21 @@ def read_names(file: Path) -> list[Relation]:
         missing = [name for name in _REQUIRED if name not in columns]
         if missing:
             raise TierwiseError(f"{file}: no column {missing[0]}", fix)
-        named = []
+        named: dict[tuple[str, str], Relation] = {}
         for row in reader:
             known = {name: value for name, value in row.items() if name in _COLUMNS and value}
-            named.append(validated(Relation, known, f"{file}, line {reader.line_num}", fix))
+            where = f"{file}, line {reader.line_num}"
+            relation = validated(Relation, known, where, fix)
+            first = named.setdefault((relation.database, relation.name), relation)
+            if first.path != relation.path:
+                raise TierwiseError(
+                    f"{where}: {relation.name} is {relation.path} here and {first.path} above",
+                    "give tables of several databases the column database; "
+                    'put a schema or table whose name has a dot in quotes, as "eu.shop".orders',
+                )
     except csv.Error as error:
         raise TierwiseError(f"{file}, line {reader.line_num}: {error}", fix) from None
-    return named
+    return list(named.values())
 
 
 def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
@@ -280,6 +287,11 @@ def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
             return False
     pattern = pattern.replace("[", "[[]")
     return any(fnmatchcase(relation.qualified(name) if qualified else name, pattern) for name in names)
+
+
+def _quoted(name: str) -> str:
+    """A database, schema or table in quotes if its own name has a dot, as in PostgreSQL."""
+    return '"{}"'.format(name.replace('"', '""')) if "." in name else name
 
 
 def _known_part(path: str) -> str:
@@ -302,9 +314,9 @@ def _innodb(path: str) -> Relation | None:
     table, *parts = _PARTS.split(stem, maxsplit=1)
     return Relation(
         path=posixpath.join(*match.groups()) + ".ibd",
-        name=f"{schema}.{stem}",
+        name=f"{_quoted(schema)}.{_quoted(stem)}",
         kind="table",
-        partitioned=f"{schema}.{table}" if parts else None,
+        partitioned=f"{_quoted(schema)}.{_quoted(table)}" if parts else None,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise.durability import lost_at_stop
 from tierwise.fleet.records import (
     Curve,
     DatabaseMove,
@@ -18,6 +17,7 @@ from tierwise.model.extras import alt
 from tierwise.model.names import gathered, join
 from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
+from tierwise.predict.devices import lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.charts.look import Figure, Look, axis, finish, plot
 from tierwise.report.recording.decision_words import cost, limit_words, money, price_texts
@@ -457,7 +457,7 @@ def fleet_page(advice: FleetAdvice) -> doc.Page:
     count = len(advice.databases)
     folded = doc.Section("The same as a table", [curve_table(advice)], folded=True)
     return doc.Page(
-        title=f"advice for {numbers.count(count)} database{'s' if count > 1 else ''}",
+        title=f"advice for {numbers.counted(count, 'database')}",
         header=answer_texts(advice),
         body=[
             doc.Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),

@@ -162,6 +162,8 @@ class StudyInfo(Record):
     """Decides the order of runs and the workload's parameters."""
     fingerprint: str
     """Changes with anything in the study that affects its runs."""
+    recorded: bool = False
+    """Whether each run is recorded, which takes time."""
     paper: list[PaperValue] = []
     notes: list[str] = []
     """Where engine, data size and processor differ from the paper's."""

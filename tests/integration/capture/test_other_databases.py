@@ -27,6 +27,8 @@ def server() -> Iterator[PostgresEngine]:
         for name in ("shop", "eu.shop", "busy"):
             with of_database(made, name) as session:
                 session.execute("CREATE TABLE part (id integer PRIMARY KEY); INSERT INTO part VALUES (1)")
+        with of_database(made, "shop") as session:
+            session.execute('CREATE SCHEMA "a.b"; CREATE TABLE "a.b".c (id integer PRIMARY KEY)')
         with administrator(made) as session:
             session.execute("ALTER DATABASE busy CONNECTION LIMIT 0")
             session.execute("ALTER DATABASE shut ALLOW_CONNECTIONS false")
@@ -57,7 +59,8 @@ def test_tables_of_other_databases_have_their_database(server: PostgresEngine) -
     assert parts["shop.public.part"].path.split("/")[-2] == number_of(server, "shop")
     assert len({relation.path for relation in parts.values()}) == 3
     keys = {relation.label for relation in relations if relation.is_index}
-    assert keys == {"shop.public.part_pkey", '"eu.shop".public.part_pkey'}
+    assert keys == {"shop.public.part_pkey", '"eu.shop".public.part_pkey', 'shop."a.b".c_pkey'}
+    assert {'"a.b".c'} == {relation.table for relation in relations if relation.name == '"a.b".c_pkey'}
 
 
 def test_databases_without_names_are_said_by_their_numbers(server: PostgresEngine) -> None:

@@ -173,3 +173,24 @@ def test_runs_that_were_not_recorded_are_not_resumed_with_recording(
         runner.run_study(small, out, watcher, recordings=Recordings(tmp_path / "recordings"))
     assert "--fresh" in refused.value.fix and not watcher.results
     assert not list(own.iterdir())
+
+
+def test_a_recorded_study_is_not_resumed_without_recording(
+    small: study.Study, own: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    directory = runner.run_study(small.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    info = runner.read_study_info(directory / runner.STUDY_FILE)
+    runner.write_study_info(directory / runner.STUDY_FILE, info.changed(recorded=True))
+    watcher = Watcher()
+    with pytest.raises(TierwiseError, match="the runs of this study are recorded") as refused:
+        runner.run_study(small, out, watcher)
+    assert "--record" in refused.value.fix and not watcher.results
+
+
+def test_a_directory_in_place_of_the_link_is_named(small: study.Study, own: Path, tmp_path: Path) -> None:
+    latest = tmp_path / "results" / small.name / runner.LATEST
+    latest.mkdir(parents=True)
+    with pytest.raises(TierwiseError, match="latest is no symbolic link"):
+        runner.run_study(small, tmp_path / "results", Watcher())
+    assert list(latest.parent.iterdir()) == [latest]

@@ -46,5 +46,25 @@ def test_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:
     assert "log-gp3" in result.output and " runs." in result.output
     assert "Not run: doublewrite-ssd" in result.output
     assert not (tmp_path / "results").exists()
+    (tmp_path / "file").write_text("")
+    for options, said in (
+        (["--record", str(tmp_path / "file" / "in")], "file is not a directory"),
+        (["--record", str(tmp_path), "--duty", "2"], "--duty"),
+        (["--duty", "1/5"], "--duty is of --record"),
+    ):
+        refused = CliRunner().invoke(app, [*asked, *options])
+        assert isinstance(refused.exception, TierwiseError) and said in str(refused.exception)
+    nothing = CliRunner().invoke(app, ["study", "run", "power-cut", "--record", str(tmp_path), "--dry-run"])
+    assert isinstance(nothing.exception, TierwiseError) and "no workload" in str(nothing.exception)
+    unrecorded = CliRunner().invoke(app, ["study", "run", "all", "--record", str(tmp_path)])
+    assert isinstance(unrecorded.exception, TierwiseError) and "--record" in str(unrecorded.exception)
     unknown = CliRunner().invoke(app, [*asked, "--device", "ssd=no-such-profile"])
     assert isinstance(unknown.exception, TierwiseError) and "no-such-profile" in str(unknown.exception)
+
+
+def test_a_directory_that_takes_no_folder_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    asked = ["study", "run", "commit-rate", "--own-storage", "/proc", "--output", str(tmp_path / "results")]
+    refused = CliRunner().invoke(app, asked)
+    assert isinstance(refused.exception, TierwiseError)
+    assert "/proc is not a writable directory" in str(refused.exception)
+    assert not (tmp_path / "results").exists()

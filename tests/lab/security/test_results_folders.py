@@ -13,7 +13,7 @@ from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
 from tierwise.fleet.results import Results
 from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.studies.runner.session import _create
+from tierwise.lab.studies.runner.session import _create, _info
 from tierwise.lab.validation.rows import append_row
 from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
@@ -85,7 +85,7 @@ def test_a_study_folder_behind_a_link_of_another_user_is_refused(tmp_path: Path)
     (tmp_path / "results" / "tiny").symlink_to(tmp_path / "elsewhere")
     os.lchown(tmp_path / "results" / "tiny", NOBODY, NOBODY)
     with pytest.raises(TierwiseError, match=REFUSED):
-        _create(study, {}, tmp_path / "results", 1)
+        _create(_info(study, {}, 1), tmp_path / "results")
     assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["study.json"]
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     study, _ = unfinished(tmp_path, tmp_path / "results" / "tiny" / "once")
     (tmp_path / "results" / "tiny" / "latest").symlink_to("gone")
     assert runner.find_latest(study, tmp_path / "results", None) is None
-    made = _create(study, {}, tmp_path / "results", 1)
+    made = _create(_info(study, {}, 1), tmp_path / "results")
     assert runner.find_latest(study, tmp_path / "results", None) == made
 
 

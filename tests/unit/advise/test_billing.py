@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms
 from tierwise.advise.costs import Bill, Costs, RecordedVolume, recorded_volumes
-from tierwise.advise.durability import durability, lost_at_stop
+from tierwise.advise.durability import durability
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_monthly
 from tierwise.predict import Predictor
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 

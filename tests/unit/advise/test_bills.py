@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.costs import SECONDS_PER_MONTH, Costs
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices, bill_parts, cost_per_month
+from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
@@ -127,3 +129,11 @@ def test_the_table_of_a_bill_sums_to_the_price_in_the_headline() -> None:
     total = next(amount for name, amount in rows if name == "in all")
     assert len(parts) == 3
     assert sum(parts) == pytest.approx(total) == pytest.approx(option.cost_per_month)
+
+
+@pytest.mark.parametrize(
+    "terms", [{"years": -1.0}, {"headroom": float("nan")}, {"growth": -0.5}, {"have": "ssd-nvme-dc"}]
+)
+def test_terms_that_no_command_gives_are_refused(terms: dict[str, Any]) -> None:
+    with pytest.raises(TierwiseError):
+        Terms(**terms)

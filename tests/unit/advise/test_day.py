@@ -122,12 +122,40 @@ def run() -> Advice:
     return advise(Predictor.open(EXAMPLES / "order-entry", seeds=2), AdviceOptions(["nvme-dc"]))
 
 
+def staying(run: Advice) -> Advice:
+    """The same advice, but to move nothing."""
+    option = run.decision.option.model_copy(update={"placement": {}})
+    return run.model_copy(update={"decision": run.decision.model_copy(update={"option": option})})
+
+
+def test_the_first_step_of_a_day_is_that_of_its_advice(day: Path, run: Advice) -> None:
+    """The ladder lists moves also where the advice is to stay, or to set something."""
+    timeline = timeline_of(Day.open(day))
+    assert run.ladder
+    assert ": first move nothing." in agreement_sentence(advise_day(timeline, lambda _: staying(run)))
+    together = run.model_copy(update={"ladder": []})
+    moved = agreement_sentence(advise_day(timeline, lambda _: together))
+    assert ": first move " in moved and "nothing" not in moved
+    setting = run.settings[0].setting
+    instead = run.model_copy(update={"decision": run.decision.model_copy(update={"setting": setting})})
+    said = agreement_sentence(advise_day(timeline, lambda _: instead))
+    assert said == f"The advice is the same at peak rate, mean rate and worst p99 hour: set {setting}."
+
+
+def test_a_recording_that_cannot_be_read_is_not_in_the_mean(day: Path) -> None:
+    known = timeline_of(Day.open(day))
+    copied(day, "order-entry", "f", "2026-11-23T12:00:00Z")
+    (day / "f" / "calls.parquet").write_bytes(b"")
+    broken = timeline_of(Day.open(day))
+    assert broken.moment("f").without and broken.mean_rate_per_s == known.mean_rate_per_s
+
+
 def test_disagreement_is_said(day: Path, run: Advice) -> None:
     asked: list[str] = []
 
     def ask(name: str) -> Any:
         asked.append(name)
-        return run if name == "d" else run.model_copy(update={"ladder": []})
+        return run if name == "d" else staying(run)
 
     advised = advise_day(timeline_of(Day.open(day)), ask)
     assert asked == ["d", "a"]

@@ -119,6 +119,13 @@ def test_a_machine_with_so_many_cores_is_named_with_its_price() -> None:
     assert "5 cores for 3 times the load: m6i.2xlarge, for 210" in growing_sentences(advice, grown(advice))[0]
 
 
+def test_a_machine_without_a_price_is_named_as_one() -> None:
+    unpriced = [machine.changed(per_month=None) for machine in find_instances(["m6i.large", "m6i.2xlarge"])]
+    advice = asked(Limited(per_core=0.6), instances=unpriced)
+    said = growing_sentences(advice, grown(advice))[0]
+    assert "5 cores for 3 times the load: m6i.2xlarge, at a price that is not known." in said
+
+
 def test_a_load_that_nothing_limits_has_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(CAPACITY, "recorded", 50.0)
     advice = asked(Limited())

@@ -159,3 +159,8 @@ def test_the_reason_stands_alone_where_nothing_is_known() -> None:
 def bullets(advised: Advice) -> str:
     blocks = advice_document(advised)
     return "\n".join(str(item) for block in blocks if isinstance(block, Bullets) for item in block.items)
+
+
+def test_no_commits_are_lost_for_a_goal_that_is_reached_as_recorded() -> None:
+    asked = advice(may_lose_s=1.0, goal="tps=1")
+    assert asked.decision.stays and asked.instead is None

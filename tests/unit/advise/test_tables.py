@@ -272,7 +272,7 @@ def test_a_profile_whose_named_tables_were_not_used_says_so(tmp_path: Path) -> N
     result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
     printed = " ".join(result.output.split())
     assert printed.startswith("No table or index with a name was read or written")
-    assert "have no name." in printed and "no file has a name" not in printed
+    assert "without a name." in printed and "no file has a name" not in printed
 
 
 def test_a_profile_by_file_has_what_is_buffered_where_that_was_asked(tmp_path: Path) -> None:

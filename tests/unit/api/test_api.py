@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,8 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
         ({"memory": "8"}, "memory: 8 is 8 bytes"),
         ({"core": 8}, "core: Extra inputs"),
         ({"rate_per_s": -1.0}, "rate_per_s: Input should be greater than 0"),
+        ({"cores": True}, "cores: True is no number"),
+        ({"placement": {"log": "gp3"}}, "the placement is the first argument"),
     ],
 )
 def test_a_wrong_field_is_named(
@@ -76,6 +79,59 @@ def test_devices_may_be_one_text_as_on_the_command_line(recording: tw.api.record
     assert recording.rank("nvme-dc,gp3").data.devices == ["ssd-nvme-dc", "volume-aws-gp3"]
     advice = recording.advise("gp3", have="nvme-dc").data
     assert (advice.devices, advice.have) == (["volume-aws-gp3", "ssd-nvme-dc"], ["ssd-nvme-dc"])
+
+
+def test_numbers_stand_for_texts_where_they_are_clear(recording: tw.api.recordings.RecordedRun) -> None:
+    advice = recording.advise(["nvme-dc"], 50, years="3", may_lose=1, have=None, instance=None).data
+    assert advice.budget_per_month == 50
+    asked = recording.predict({"log": "nvme-dc"}, settings="synchronous_commit=off", memory=None).scenario
+    assert asked.settings == ["synchronous_commit=off"] and asked.memory_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"headroom": 0.3}, "'0.3' is no percentage"),
+        ({"growth": 0.5}, "0.5 is not from 1 to 100"),
+        ({"goal": 2000}, "'2000' is no goal"),
+        ({"goal": {"p99": 5}}, "is no text"),
+        ({"budget": float("nan")}, "'nan' is no amount"),
+        ({"years": None}, "years: None is no number"),
+        ({"instance": 5}, "instance: 5 is no name"),
+        ({"prices": 5}, "prices: 5 is no path"),
+        ({"rebuildable": "no"}, "'no' is neither True nor False"),
+        ({"devices": [5]}, "devices: 5 is no name"),
+    ],
+)
+def test_a_wrong_term_is_named(
+    recording: tw.api.recordings.RecordedRun, terms: dict[str, object], message: str
+) -> None:
+    with pytest.raises(tw.TierwiseError, match=message):
+        recording.advise(**{"devices": ["nvme-dc"], **terms})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (lambda run: run.predict(5), "5 is no placement"),
+        (lambda run: run.predict_many("log=nvme-dc"), "is no list of placements"),
+        (lambda _: tw.open_recording(5), "path: 5 is no path"),  # type: ignore[arg-type]
+        (lambda _: tw.record("out").__enter__(), "neither engine nor pid"),
+        (lambda _: tw.record("out", engine="postgres", pid=1).__enter__(), "both given"),
+        (lambda _: tw.device("nvme-dc").simulate("randread-4k", counts=1), "counts is no field of a job"),
+        (lambda _: tw.device("nvme-dc").simulate("randread-4k", count="x"), "a field of the job"),
+        (lambda _: tw.load_study("crud").override(client=1), "client is no option of a study"),
+        (lambda _: tw.load_study("crud").override(place="log=gp3"), "is no list"),
+    ],
+)
+def test_what_no_call_can_mean_is_an_error_with_its_fix(
+    recording: tw.api.recordings.RecordedRun,
+    asked: Callable[[tw.api.recordings.RecordedRun], object],
+    message: str,
+) -> None:
+    with pytest.raises(tw.TierwiseError, match=message) as raised:
+        asked(recording)
+    assert raised.value.fix
 
 
 def test_devices_and_studies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def test_cores_bound_what_waits_do_not() -> None:
     answer = answered(Scenario(placement={"all": "ram"}, cores=1))
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(1e6 / LEFT_US)
-    assert "cores" in answer.bound.because
+    assert "1 core gives no more" in answer.bound.because
 
 
 @pytest.mark.parametrize(

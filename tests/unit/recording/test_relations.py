@@ -170,6 +170,7 @@ def test_letters_of_innodb_names_are_decoded() -> None:
         "shop/@0Kpfel@2v@00e4": "shop.Äpfelįä",
         "@g0@h0/@6g@a@@@a": "аб.άａⓐ",
         "shop/odd@": "shop.odd@",
+        "eu@002eshop/a@002eb": '"eu.shop"."a.b"',
     }
     rows = relations("mariadb", [file(at, f"/d/{path}.ibd") for at, path in enumerate(written)], []).rows
     assert sorted(row.relation.name for row in rows) == sorted(written.values())
@@ -197,6 +198,10 @@ def test_innodb_names_its_files_after_tables() -> None:
         ("path,name,kind,size_bytes\nbase/5/1,public.t,table,-1\n", "line 2: size_bytes"),
         ('path,name,kind\n"base/5/1,public.t,table\n', "line 1: unexpected end of data"),
         ("", "no column path"),
+        (
+            "path,name,kind\nbase/5/1,public.t,table\nbase/6/1,public.t,table\n",
+            "line 3: public.t is base/6/1",
+        ),
     ],
 )
 def test_a_malformed_file_of_names_is_refused_by_line_and_column(

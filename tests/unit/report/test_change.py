@@ -171,6 +171,11 @@ def test_a_playbook_asks_for_what_its_steps_use_alone() -> None:
     assert there["vars"]["datadir"] == "/var/lib/mysql"
 
 
+def test_the_head_of_a_playbook_lists_what_its_steps_use() -> None:
+    head = [line for line in playbook(change({Role.LOG: "ssd-nvme-dc"})).splitlines() if line[:3] == "#  "]
+    assert [line.split()[1].rstrip(":") for line in head] == ["pgdata", "new", "path"]
+
+
 @pytest.mark.parametrize("file", sorted(MOVES.glob("*.toml")), ids=lambda file: file.stem)
 def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
     every = change(dict.fromkeys(Role, "ssd-nvme-dc"), engine=file.stem)
@@ -302,3 +307,14 @@ def test_no_change_is_emitted_from_an_unusable_recording() -> None:
     unusable = advice.model_copy(update={"usable": False, "remarks": [lost]})
     with pytest.raises(FailedCheckError, match="not usable: half of the events"):
         emit_change(Emit.TERRAFORM, unusable, Terms(), EXAMPLE, None)
+
+
+def test_what_a_restart_loses_stands_first() -> None:
+    lost = change({Role.LOG: "ram"})
+    for text in (playbook(lost), cluster_patch(lost), fio_jobs(lost, REQUESTS)):
+        first, rest = lost.cautioned(text).split("\n", 1)
+        assert (
+            first.startswith("# Caution: a power cut or a restart of the machine loses the log")
+            and rest == text
+        )
+    assert change({Role.LOG: "ssd-nvme-dc"}).cautioned("x") == "x"

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from support.fake_replay import SERVICE_US, FakeReplay, about
 from support.fake_tables import tables_predictor
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.search import Search
 from tierwise.cli import app
 from tierwise.predict import Predictor
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, advice_page, decision, subject

@@ -21,7 +21,12 @@ from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Document
-from tierwise.report.recording.advice import advice_document, first_sentence, further_sentences
+from tierwise.report.recording.advice import (
+    advice_document,
+    fastest_sentence,
+    first_sentence,
+    further_sentences,
+)
 from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
 
 RUNNER = CliRunner()
@@ -212,6 +217,14 @@ def test_commands_answer(arguments: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("faked")
+def test_names_without_a_table_are_refused() -> None:
+    result = RUNNER.invoke(app, ["predict", REC, "--place", "log=nvme-dc", "--names", "none.csv"])
+    assert isinstance(result.exception, TierwiseError) and "no table or index is placed" in str(
+        result.exception
+    )
+
+
+@pytest.mark.usefixtures("faked")
 def test_a_refused_question_ends_with_status_1() -> None:
     assert RUNNER.invoke(app, ["predict", REC, "--memory", "48G"]).exit_code == 1
 
@@ -245,3 +258,46 @@ def test_bad_input_is_refused(arguments: list[str], says: str) -> None:
 def test_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=str(tmp_path)):
         Predictor.open(tmp_path)
+
+
+def test_a_prediction_says_what_a_restart_loses() -> None:
+    of = predictor(model_error=ModelError())
+    answers = of.predict([Scenario(placement={"log": "ram"}), Scenario(placement={"log": "nvme-dc"})])
+    assert [answer.lost_at_stop for answer in answers] == [["log"], []]
+    text = text_of(prediction_document(of.run, of.as_recorded, answers))
+    said = "Caution: a power cut or a restart of the machine loses the log, since ram is memory."
+    assert text.count(said) == 1
+    ranked = rank(of, ["ram"])
+    assert "a restart of the machine loses" in text_of(ranking_document(of.run, of.as_recorded, ranked))
+
+
+def test_one_placement_is_not_the_best_of_many() -> None:
+    of = predictor(model_error=ModelError())
+    ranked = rank(of, ["nvme-dc"])
+    assert ranked.tried == 1
+    assert "Best of 1 placement: " in text_of(ranking_document(of.run, of.as_recorded, ranked))
+
+
+def test_an_answer_without_a_figure_says_so() -> None:
+    of = predictor(model_error=ModelError())
+    (answer,) = of.predict([Scenario(rate_per_s=0.001)])
+    empty = answer.changed(speedup=None, rate_per_s=None)
+    text = text_of(prediction_document(of.run, of.as_recorded, [empty]))
+    assert "nothing was done in the time that was simulated" in text
+
+
+@pytest.mark.usefixtures("faked")
+def test_emulated_disks_are_refused_where_nothing_is_placed() -> None:
+    result = RUNNER.invoke(app, ["predict", REC, "--cores", "4", "--emulated"])
+    assert isinstance(result.exception, TierwiseError) and "nothing is placed" in str(result.exception)
+
+
+def test_what_is_not_faster_is_compared_with_the_recommended_placement() -> None:
+    of = predictor(model_error=ModelError())
+    advice = advise(of, AdviceOptions(["nvme-dc"]))
+    alike = advice.decision.option.prediction.speedup
+    assert alike is not None
+    fastest = advice.decision.option.changed(placement={"log": "ssd-nvme-dc", "temp": "ssd-nvme-dc"})
+    step = alike.changed(value=1.0, low=0.9, high=1.1)
+    said = fastest_sentence(advice.changed(fastest=fastest, step_to_fastest=step))
+    assert said.startswith("None of ") and "is faster than this one by more than chance" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -41,6 +42,8 @@ def test_a_setting_of_an_engine_that_does_not_run_is_refused() -> None:
 def test_the_baseline_is_run_too_unless_it_is_left_out() -> None:
     chosen = StudyOptions(quick=True, placements=["doublewrite-ssd"]).applied_to(CRUD)
     assert list(chosen.placements) == ["all-hdd", "doublewrite-ssd"] and chosen.baseline == "all-hdd"
+    others = StudyOptions(only=True).applied_to(CRUD)
+    assert list(others.placements) == [name for name in CRUD.placements if name != CRUD.baseline]
     alone = StudyOptions(placements=["doublewrite-ssd"], only=True).applied_to(CRUD)
     assert list(alone.placements) == ["doublewrite-ssd"] and alone.baseline == "doublewrite-ssd"
 
@@ -107,3 +110,9 @@ def test_studies_lists_every_study_with_its_time() -> None:
     assert result.exit_code == 0
     assert all(name in result.output for name in study.names())
     assert "min" in result.output
+
+
+@pytest.mark.parametrize("named", [{"place": ["log=gp3"]}, {"devices": ["ssd=gp3"]}])
+def test_a_device_that_own_storage_would_replace_is_refused(named: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="--own-storage replaces every device"):
+        StudyOptions(own_storage=tmp_path, **named).applied_to(CRUD)

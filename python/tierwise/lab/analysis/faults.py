@@ -271,7 +271,7 @@ def headline(rows: list[CutRow]) -> str:
     if broken:
         names = ", ".join(f"{row.durability} on {row.placement}" for row in broken)
         return f"Acknowledged commits were lost, or the database damaged, with a durable setting: {names}."
-    text = f"No acknowledged commit was lost in {numbers.count(cuts)} power cuts with a durable setting"
+    text = f"No acknowledged commit was lost in {numbers.counted(cuts, 'power cut')} with a durable setting"
     return f"{text}, on devices that obey flushes."
 
 

@@ -226,7 +226,7 @@ def _undecided(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
     change = "times the rate" if facts.measure == "rate" else "times the speed"
     finding = (
         f"{phraser.moving(best.placement, best.moved)} gave {facts.workload} {numbers.ratio(ratio)} {change} "
-        f"of {facts.baseline}, in {runs} run{'s' if runs != 1 else ''} of each"
+        f"of {facts.baseline}, in {numbers.counted(runs, 'run')} of each"
     )
     rest = [row for row in facts.movers if row is not best]
     return finding, _clauses(facts, rest, phraser), ""

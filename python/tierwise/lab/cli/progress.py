@@ -18,6 +18,7 @@ from rich.progress import (
 )
 
 from tierwise.lab.studies.study import RunPlan
+from tierwise.model import numbers
 from tierwise.results import LapResult, RunResult
 
 
@@ -67,10 +68,9 @@ class StudyProgress(ConsoleProgress):
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         """Print the directory of the results and the seed of the order."""
-        kept = f", {finished} of {total} runs kept from before" if finished else ""
-        self._console.print(
-            f"{directory.parent.name}: {total} runs, seed {seed}{kept}; results in {directory}"
-        )
+        runs = numbers.counted(total, "run")
+        kept = f", {finished} of {runs} kept from before" if finished else ""
+        self._console.print(f"{directory.parent.name}: {runs}, seed {seed}{kept}; results in {directory}")
         self._bar.update(self._task, total=total, completed=finished)
 
     def run_started(self, plan: RunPlan) -> None:

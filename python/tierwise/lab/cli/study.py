@@ -98,10 +98,11 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
         roles = [f"{role}={device}" for role, device in placement.roles.items()]
         below = (Text("baseline", Tone.QUIET),) if name == study.baseline else ()
         placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
-    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {study.clients} clients"
+    clients = numbers.counted(study.clients, "client")
+    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {clients}"
     source = [Text(f"Source: {study.source}.")] if study.source else []
     count = len(plan_runs(study, seed=0))
-    runs = f"{facts}, {study.repeats} repeats: {count} runs."
+    runs = f"{facts}, {numbers.counted(study.repeats, 'repeat')}: {numbers.counted(count, 'run')}."
     words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
@@ -169,21 +170,27 @@ def run(
         engine=engine,
         own_storage=own_storage,
     )
+    if hosts is not None and (study == ALL or record is not None):
+        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
+    if study == ALL and record is not None:
+        raise TierwiseError('--record: "all" records nothing', "name one study, or leave out --record")
+    if record is None and duty != DEFAULT_DUTY:
+        raise TierwiseError("--duty is of --record", "add --record, or leave it out")
+    recordings = None if record is None else Recordings(record, parse_duty(duty))
     if dry_run:
         for name in studies.names() if study == ALL else [study]:
             chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
-            runner.check(chosen)
+            runner.check(chosen, here=hosts is None)
+            if recordings is not None:
+                runner.require_recordable(chosen, recordings)
             _print_plan(chosen, skipped)
         return
-    if hosts is not None and (study == ALL or record is not None):
-        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
     if hosts is not None and drop_caches:
         raise TierwiseError("--drop-caches drops the caches of this machine only", "leave it out")
     begun: dict[str, Any] = {"fresh": fresh, "resume": resume, "drop_caches": drop_caches}
     if study == ALL:
         _run_all(options, output, seed, begun)
         return
-    recordings = None if record is None else Recordings(record, parse_duty(duty))
     with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as lab_hosts:
         _run(
             options.applied_to(studies.load(study)),
@@ -248,7 +255,9 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mappi
     for name, reason in failures.items():
         echo(f"not run: {name}: {reason}", err=True)
     if failures:
-        raise FailedCheckError(f"{len(failures)} studies were not run", "see the reasons above")
+        raise FailedCheckError(
+            f"not run: {numbers.counted(len(failures), 'study', 'studies')}", "see the reasons above"
+        )
 
 
 def _report(written: Callable[[], Path], name: str = "report") -> None:

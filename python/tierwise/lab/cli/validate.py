@@ -20,6 +20,7 @@ from tierwise.lab.cli.progress import ConsoleProgress
 from tierwise.lab.report.accuracy import COLUMNS, accuracy_chart, accuracy_page, summary_rows
 from tierwise.lab.validation import Case, Row
 from tierwise.lab.validation.rows import Round
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
@@ -140,7 +141,7 @@ def run(
             for planned in cases:
                 planned.check()
             minutes = sum(validate.estimate_s(planned, spec, rows) for planned in cases) / 60
-            console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
+            console.print(f"{numbers.counted(len(cases), 'case')}: about {minutes:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
         _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)

@@ -63,6 +63,16 @@ class StudyOptions:
         for text in self.place:
             study, name = _placed(study, parse_place(text))
             chosen += [name] if self.placements else []
+        if self.own_storage is not None and (self.place or self.devices):
+            option = "--place" if self.place else "--device"
+            raise TierwiseError(
+                f"{option}: --own-storage replaces every device, and would leave it without effect",
+                f"leave out {option} or --own-storage",
+            )
+        if self.only and not chosen:
+            chosen = [name for name in study.placements if name != study.baseline]
+            if not chosen:
+                raise TierwiseError(f"--only: study {study.name} has only its baseline", "leave it out")
         if chosen:
             study = study.with_placements(chosen if self.only else [study.baseline, *chosen])
         if self.engine is not None:

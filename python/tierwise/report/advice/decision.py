@@ -9,11 +9,12 @@ from datetime import date
 from typing import Any, Literal
 
 from tierwise.advise import Advice, Option, Wear
-from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability, lost_at_stop
+from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, gathered, join
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, resolve
+from tierwise.predict.devices import lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.advice.join import Subject
 from tierwise.report.recording import decision_words

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tierwise.advise import Advice, Move, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs, wear
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import MARGIN, is_told
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import Survey, placement_of, survey
 
 

@@ -43,7 +43,8 @@ def _header(guide: Guide) -> Iterator[str]:
     yield comment(f"ansible-playbook -i INVENTORY FILE {given}")
     yield comment("The same with --tags back moves the files back; that play never runs without.")
     yield comment("Take a backup, and try it on a replica. Variables:")
-    for name, (_, default) in variables.items():
+    used = _used(guide.steps, back=False) | _used(guide.steps, back=True)
+    for name, default in ((name, default) for name, (_, default) in variables.items() if name in used):
         yield comment(f"  {name.lower()}: {default}" if default else f"  {name.lower()}")
     for name in _unknown(guide.steps, variables, back=True):
         yield comment(f"  {name.lower()}: for the way back, see its task")

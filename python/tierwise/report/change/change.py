@@ -12,6 +12,7 @@ from tierwise.advise import Advice
 from tierwise.model.names import gathered, printable
 from tierwise.model.placement import Role
 from tierwise.model.units import GIB
+from tierwise.report.recording.prediction import lost_sentence
 
 
 def comment(text: str) -> str:
@@ -111,6 +112,11 @@ class Change:
     def devices(self) -> dict[str, list[Role]]:
         """Each new device with its roles, log first."""
         return gathered((self.moves[role], role) for role in Role if role in self.moves)
+
+    def cautioned(self, text: str) -> str:
+        """A text for a tool, after a comment on what a stop of the machine loses."""
+        caution = lost_sentence(self.moves)
+        return f"{comment(caution)}\n{text}" if caution else text
 
     def size_gib(self, roles: Iterable[Role]) -> int:
         """Size in GiB that holds the files of some roles, rounded up."""

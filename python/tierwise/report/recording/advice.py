@@ -12,7 +12,6 @@ from tierwise.advise.alternatives import (
     SettingMove,
     equal_memory,
 )
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.option import MARGIN, lengthens_median
 from tierwise.model import numbers
@@ -20,6 +19,7 @@ from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict import Estimate
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.recording.decision_words import (
     along_words,
@@ -28,7 +28,6 @@ from tierwise.report.recording.decision_words import (
     gain_words,
     goal_sentence,
     headline,
-    lost_sentence,
     money,
     months,
     paid_headline,
@@ -46,6 +45,7 @@ from tierwise.report.recording.prediction import (
     chief_figure,
     gain_cells,
     gain_headings,
+    lost_sentence,
     moving,
     notes,
     recorded_sentence,
@@ -98,7 +98,7 @@ def fastest_sentence(advice: Advice) -> str:
     if fastest.placement == option.placement:
         return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
-        return f"None of {tried_words(advice)} is faster by more than chance."
+        return f"None of {tried_words(advice)} is faster than this one by more than chance."
     gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
     if lengthens_median(fastest.prediction, advice.recorded):
@@ -441,7 +441,12 @@ def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
 
 def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) -> str:
     """``The cheapest answer: move the log to ssd-nvme-dc, for 8 $/month.``"""
-    price = "" if answer.cost_per_month is None else f", {cost(answer.cost_per_month, advice.currency)}"
+    known = answer.cost_per_month is not None
+    price = (
+        f", {cost(answer.cost_per_month, advice.currency)}"
+        if answer.cost_per_month is not None
+        else ", at a price that is not known"
+    )
     factor = advice.growing.factor if advice.growing else 1.0
     if answer.placement:
         caution = lost_sentence(answer.placement)
@@ -450,7 +455,7 @@ def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) ->
         machine = f": {answer.instance}{price}" if answer.instance else ""
         return f"You need {answer.cores} cores for {factor:g} times the load{machine}."
     if answer.instance:
-        return f"The cheapest answer: {answer.instance}{price}."
+        return f"{'The cheapest' if known else 'An'} answer: {answer.instance}{price}."
     if first.what == "locks":
         return "No device and no core helps: sessions wait for each other."
     return f"None of the candidates keeps up with {factor:g} times the load."

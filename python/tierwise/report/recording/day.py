@@ -90,15 +90,21 @@ def agreement_sentence(day_advice: DayAdvice) -> str:
     names = _names([LOAD_NAMES[answer.load] for answer in given])
     if len({answer.recording for answer in given}) == 1:
         alone = f"One recording stands for {names}: "
-        return f"{alone}first move {_first(given[0])}."
+        return f"{alone}{_step(given[0], 'first move')}."
     if day_advice.same_first_move:
-        return f"The advice is the same at {names}: first move {_first(given[0])}."
-    each = "; ".join(f"at {LOAD_NAMES[answer.load]}, move {_first(answer)}" for answer in given)
+        return f"The advice is the same at {names}: {_step(given[0], 'first move')}."
+    each = "; ".join(f"at {LOAD_NAMES[answer.load]}, {_step(answer, 'move')}" for answer in given)
     return f"The advice depends on the load: {each}."
 
 
+def _step(answer: LoadAdvice, verb: str) -> str:
+    setting, _ = answer.first_step
+    return f"set {setting}" if setting else f"{verb} {_first(answer)}"
+
+
 def _first(answer: LoadAdvice) -> str:
-    return _NOTHING if answer.first_move is None else moving(dict([answer.first_move]))
+    _, moved = answer.first_step
+    return moving(moved) or _NOTHING
 
 
 def _answers(day_advice: DayAdvice) -> doc.Table:
@@ -169,7 +175,7 @@ def day_page(day: Timeline) -> doc.Page:
 def day_sentence(day: Timeline) -> str:
     """``12 recordings: 120–340 transactions a second, 210 in the mean.``"""
     many = len(day.moments)
-    extent = f"{many} recording{'s' if many != 1 else ''}"
+    extent = numbers.counted(many, "recording")
     rates = [moment.rate_per_s for moment in day.moments if moment.rate_per_s]
     if not rates:
         return f"{extent}: no work was seen."

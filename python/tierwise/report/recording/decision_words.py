@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
-from tierwise.advise.durability import ephemeral, lost_at_stop
 from tierwise.advise.option import MARGIN, Filling
 from tierwise.advise.space import RoleSpace
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
-from tierwise.model.placement import ROLE_NAMES, Role
+from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict.usability import Remark
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
-from tierwise.report.recording.prediction import TIME_NAMES, moving, of_what, times
+from tierwise.report.recording.prediction import TIME_NAMES, lost_sentence, moving, of_what, role_names, times
 
 _CENT = 0.01
 _MONTHS_PER_YEAR = 12
@@ -143,7 +142,7 @@ def goal_sentence(advice: Advice) -> str:
 def goal_text(goal: Goal) -> str:
     """``2 000 transactions a second``, ``a 99th percentile of 5 ms``."""
     if goal.what == "tps":
-        return f"{numbers.count(goal.bound)} transactions a second"
+        return f"{numbers.counted(goal.bound, 'transaction')} a second"
     return f"a {goal.what.removeprefix('p')}th percentile of {numbers.microseconds(goal.bound)}"
 
 
@@ -193,7 +192,7 @@ def _span(value_s: float) -> str:
     """A time that a person plans with: ``7 minutes``, ``5 hours``, ``12 days``."""
     for unit_s, name in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if value_s >= 2 * unit_s:
-            return f"{value_s / unit_s:.0f} {name}s"
+            return numbers.counted(value_s / unit_s, name)
     return f"{value_s:.0f} s"
 
 
@@ -277,7 +276,7 @@ def along_words(option: Option) -> str:
 def together_sentences(decision: Decision) -> list[str]:
     """Which roles move as one, and why."""
     return [
-        f"{capitalized(_names(group.roles))} can only move together: {group.because}."
+        f"{capitalized(role_names(group.roles))} can only move together: {group.because}."
         for group in decision.together
     ]
 
@@ -286,17 +285,6 @@ def volatile_sentence(advice: Advice) -> str:
     """That a recommended device keeps nothing without power; empty if none is like that."""
     option = advice.decision.option
     return lost_sentence({**option.placement, **option.taken_along})
-
-
-def lost_sentence(placement: Mapping[Role, str]) -> str:
-    """Which files of a placement a stop of the machine loses; empty if it loses none that must last."""
-    lost = lost_at_stop(placement)
-    if not lost:
-        return ""
-    names = join(list(dict.fromkeys(placement[role] for role in lost)))
-    if ephemeral(placement):
-        return f"Caution: a stop of the machine loses {_names(lost)} on {names}: rebuild them when it starts."
-    return f"Caution: a power cut or a restart of the machine loses {_names(lost)}, since {names} is memory."
 
 
 def _as_one(decision: Decision) -> str:
@@ -374,15 +362,13 @@ def part_name(part: str) -> str:
 
 def tried_words(advice: Advice) -> str:
     """``all 16 placements``, ``4 096 placements that were tried for 50 $/month or less``."""
-    many = f"{numbers.count(advice.tried)} placements"
+    many = numbers.counted(advice.tried, "placement")
     limit = limit_words(advice.budget_per_month, advice.currency)
+    if advice.tried == 1:
+        return f"the only placement{limit}"
     return f"all {many}{limit}" if advice.exact else f"{many} that were tried{limit}"
 
 
 def limit_words(budget_per_month: float | None, currency: str) -> str:
     """`` for 50 $/month or less``; empty without a budget."""
     return "" if budget_per_month is None else f" for {money(budget_per_month, currency)} or less"
-
-
-def _names(roles: Sequence[Role]) -> str:
-    return join([ROLE_NAMES[role] for role in roles])

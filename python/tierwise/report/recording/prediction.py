@@ -13,6 +13,7 @@ from tierwise.model.names import capitalized, gathered, join
 from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role, is_relation
 from tierwise.model.statistics import Interval
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
+from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import Ranking
 from tierwise.predict.usability import Usability
 from tierwise.report import document as doc
@@ -40,7 +41,7 @@ def caution_blocks(warnings: Iterable[str], folded: Iterable[str] = ()) -> list[
     shown, rest = first[:MOST_IN_SIGHT], [*first[MOST_IN_SIGHT:], *more]
     blocks: list[doc.Block] = doc.texts(shown, doc.Tone.WARNING)
     if rest:
-        title = f"{len(rest)} more warning{'s' if len(rest) > 1 else ''}"
+        title = numbers.counted(len(rest), "more warning")
         blocks.append(doc.Section(title, doc.texts(rest, doc.Tone.WARNING), folded=True))
     return blocks
 
@@ -58,7 +59,7 @@ def _places(placements: Sequence[Mapping[Role, str]]) -> str:
     """``with the log to ram, or …``; empty for a warning of all placements."""
     named = [moving(placement) for placement in placements[:_MOST_PLACES]]
     more = len(placements) - len(named)
-    return " or ".join([*named, *([f"{more} more placements"] if more else [])])
+    return " or ".join([*named, *([numbers.counted(more, "more placement")] if more else [])])
 
 
 TIME_NAMES = {
@@ -94,9 +95,9 @@ def of_what(answer: Prediction) -> str:
 def recorded_sentence(run: RecordedRun) -> str:
     """The recorded run, and its reproduction error."""
     engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
-    clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
+    clients = numbers.counted(run.clients, "client")
     if run.pooler is not None:
-        clients = f"{run.clients} session{'s' if run.clients != 1 else ''} of {run.pooler}"
+        clients = f"{numbers.counted(run.clients, 'session')} of {run.pooler}"
     took = numbers.seconds(run.duration_s)
     if run.once:
         recorded, replayed = f"done in {took}", numbers.seconds(run.duration_s / (1 + run.error))
@@ -107,7 +108,7 @@ def recorded_sentence(run: RecordedRun) -> str:
         return f"{engine}, observed over SQL, {clients}, {recorded}; the coarse model gives {replayed}."
     rate = "rate " if run.once else ""
     return (
-        f"{engine}, {clients}, {run.cores} cores, {recorded}; "
+        f"{engine}, {clients}, {numbers.counted(run.cores, 'core')}, {recorded}; "
         f"replayed {replayed} ({rate}{signed_percent(run.error)})."
     )
 
@@ -130,11 +131,11 @@ def scenario_parts(scenario: Scenario) -> list[str]:
     if scenario.buffer_bytes is not None:
         parts.append(f"a buffer of {numbers.size(scenario.buffer_bytes)}")
     if scenario.cores is not None and not _follows(scenario, "cores"):
-        parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
+        parts.append(numbers.counted(scenario.cores, "core"))
     if scenario.cpu_speed != 1:
         parts.append(f"cores {scenario.cpu_speed:g} times as fast")
     if scenario.clients is not None:
-        parts.append(f"{scenario.clients} client{'s' if scenario.clients != 1 else ''}")
+        parts.append(numbers.counted(scenario.clients, "client"))
     if scenario.rate_per_s is not None and not _follows(scenario, "rate_per_s"):
         parts.append(f"{numbers.significant(scenario.rate_per_s)} transactions a second arriving")
     return parts or ["as recorded"]
@@ -180,9 +181,10 @@ def ranking_sentence(ranking: Ranking) -> str:
     if not ranking.closer or ranking.closer[0].speedup is None:
         return "No placement could be replayed."
     best = ranking.closer[0]
-    tried = f"Best of {ranking.tried:,} placements".replace(",", "\u202f")
+    tried = f"Best of {numbers.counted(ranking.tried, 'placement')}"
     alike = [prediction for prediction in ranking.closer[1:] if ranking.alike(prediction)]
-    known = f"; the next {len(alike)} cannot be told from it" if alike else ""
+    others = "one" if len(alike) == 1 else f"{len(alike)}"
+    known = f"; the next {others} cannot be told from it" if alike else ""
     where = ", ".join(f"{role} on {device}" for role, device in best.scenario.placement.items())
     return f"{tried}: {where}: {_gain(best)}{known}."
 
@@ -235,8 +237,8 @@ def headline(answers: Sequence[Prediction]) -> list[str]:
     """The best of the answers as a sentence, and a sentence for each that was refused."""
     given = [answer for answer in answers if answer.speedup]
     best = max(given, key=lambda answer: answer.speedup.value if answer.speedup else 0.0, default=None)
-    refused = [answer for answer in answers if answer.refused]
-    return [answer_sentence(answer) for answer in ([best] if best else []) + refused]
+    without = [answer for answer in answers if not answer.speedup]  # refused, or nothing was done
+    return [answer_sentence(answer) for answer in ([best] if best else []) + without]
 
 
 def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
@@ -255,6 +257,30 @@ def _roles(roles: Sequence[str], rest: str) -> str:
     return join([name(role) for role in roles])
 
 
+def lost_sentence(placement: Mapping[Role, str]) -> str:
+    """Which files of a placement a stop of the machine loses; empty if it loses none that must last."""
+    lost = lost_at_stop(placement)
+    if not lost:
+        return ""
+    files, names = role_names(lost), join(list(dict.fromkeys(placement[role] for role in lost)))
+    if ephemeral(placement):
+        return f"Caution: a stop of the machine loses {files} on {names}: rebuild them when it starts."
+    return f"Caution: a power cut or a restart of the machine loses {files}, since {names} is memory."
+
+
+def role_names(roles: Iterable[Role]) -> str:
+    """``the log and the data``."""
+    return join([ROLE_NAMES[role] for role in roles])
+
+
+def losses(answers: Sequence[Prediction]) -> list[doc.Block]:
+    """What a stop of the machine loses in each scenario, each sentence once."""
+    sentences = dict.fromkeys(
+        lost_sentence(answer.scenario.devices_of(answer.lost_at_stop)) for answer in answers
+    )
+    return doc.texts(sentences, doc.Tone.WARNING)
+
+
 def usability_texts(usability: Usability) -> list[doc.Text]:
     """The verdict, then each remark with its remedy."""
     return [doc.Text(sentence) for sentence in usability.sentences]
@@ -266,6 +292,7 @@ def joint_document(answers: Sequence[JointPrediction]) -> list[doc.Block]:
     return [
         doc.Text(_sentence(answers, worst), doc.Tone.HEADLINE),
         _table(answers),
+        *losses([answer.together for answer in answers]),
         *warnings_of([answer.together for answer in answers]),
     ]
 
@@ -317,7 +344,7 @@ def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Pr
     if answered:
         blocks.append(doc.Text(f"As recorded, {time_sentence(base)}."))
     blocks += [doc.Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
-    return [*blocks, *_loads(answers), *notes(answered), *warnings_of([base, *answers])]
+    return [*blocks, *_loads(answers), *notes(answered), *losses(answers), *warnings_of([base, *answers])]
 
 
 def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[doc.Block]:
@@ -328,6 +355,7 @@ def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> li
         ranking_table(base, ranking),
         *(doc.Text(f"Note: {note}.", doc.Tone.WARNING) for note in ranking.notes),
         *notes(ranking.closer[:1]),
+        *losses(ranking.closer[:1]),
         *warnings_of(ranking.closer),
     ]
 

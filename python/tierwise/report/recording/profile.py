@@ -225,7 +225,7 @@ def profile_page(
 
 def recorded_text(breakdown: Breakdown) -> str:
     """The extent of the recording."""
-    bursts = f"{breakdown.bursts} burst{'s' if breakdown.bursts != 1 else ''}"
+    bursts = numbers.counted(breakdown.bursts, "burst")
     return (
         f"{numbers.seconds(breakdown.span_s)} in {bursts}; recorded threads used "
         f"{numbers.percent(breakdown.busy_share)} of {breakdown.cores} cores; "

@@ -55,8 +55,8 @@ def _lines(opened: Recording) -> Iterator[str]:
     about = opened.about
     yield (
         f"recorded {about.engine} for {about.duration_s:.1f} s: "
-        f"{len(about.bursts)} bursts, {about.bursts_s:.1f} s, "
-        f"{numbers.count(about.losses.recorded_events)} events, "
+        f"{numbers.counted(len(about.bursts), 'burst')}, {about.bursts_s:.1f} s, "
+        f"{numbers.counted(about.losses.recorded_events, 'event')}, "
         f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}"
     )
     yield _cost(about.cost, about.bursts_s / about.duration_s if about.duration_s > 0 else 1.0)

@@ -14,8 +14,8 @@ from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, lost_sentence, price_texts
-from tierwise.report.recording.prediction import recorded_sentence, warning_texts
+from tierwise.report.recording.decision_words import cost, price_texts
+from tierwise.report.recording.prediction import lost_sentence, recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
 _MOST_ROWS = 60
@@ -167,16 +167,19 @@ def relations_document(
         buffered = relations.buffer is not None
         blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
     if len(used) > _MOST_RELATIONS:
-        blocks.append(Text(f"{len(used) - _MOST_RELATIONS} further ones were waited for less."))
+        blocks.append(Text(f"Waited for less: {len(used) - _MOST_RELATIONS} more."))
     unused = [row for row in relations.rows if not row.files]
     if unused:
         size = numbers.size(sum(row.size_bytes for row in unused))
-        blocks.append(Text(f"{len(unused)} tables and indexes ({size}) were not read or written."))
+        names = numbers.counted(len(unused), "table or index", "tables and indexes")
+        blocks.append(Text(f"Not read or written: {names} ({size})."))
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
         unknown = "no file has a name: record with --dsn, or give --names"
-        named = "have no name" if relations.rows else unknown
-        blocks.append(Text(f"{len(relations.unnamed)} files ({waited} of waits): {named}."))
+        named = "without a name" if relations.rows else unknown
+        blocks.append(
+            Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {named}.")
+        )
     return [*blocks, *warning_texts(warnings)]
 
 
@@ -230,7 +233,7 @@ def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapp
         label, waited = printable(used[0].relation.label), numbers.seconds(used[0].waited_s)
         return f"Sessions waited longest for {label}: {waited}."
     if best.speedup.low <= 1:
-        return "No table or index alone would save time if it were on a faster device."
+        return "No table or index alone saves time on a faster device that can be told from chance."
     share = numbers.percent(best.share or 0.0)
     return f"{printable(best.role)} saves most if its device took no time: at most {share} of a unit of work."
 

@@ -57,7 +57,10 @@ def answer_page(answer: Answer) -> Page:
         words = answer.comparisons[0].words
         header += [Text(words.title, Tone.HEADLINE), *below_title(words)]
     else:
-        header += [Text(f"{len(answer.comparisons)} comparisons", Tone.HEADLINE), _contents(answer)]
+        header += [
+            Text(numbers.counted(len(answer.comparisons), "comparison"), Tone.HEADLINE),
+            _contents(answer),
+        ]
     version = ", ".join(answer.conditions.facts["tierwise"])
     return Page(
         title=answer.study.name,
@@ -304,7 +307,7 @@ def combined_page(chapters: Sequence[Chapter]) -> Page:
     """One page with a table of contents and a section for each study, with its chief figures."""
     ids = [f"study{number}" for number in range(1, len(chapters) + 1)]
     contents = [f"{chapter.name}: {chapter.question} {chapter.summary}" for chapter in chapters]
-    count = f"{len(chapters)} {'study' if len(chapters) == 1 else 'studies'}"
+    count = numbers.counted(len(chapters), "study", "studies")
     return Page(
         title="all studies",
         header=[Text(count, Tone.HEADLINE), Bullets(contents, ids)],

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,11 +81,14 @@ class DiskCounters:
 def open_real_device(name: str, path: str) -> RealDevice:
     """The device under a directory that the user named."""
     directory = Path(path)
-    if not directory.is_dir() or not os.access(directory, os.W_OK):
+    try:
+        with tempfile.TemporaryFile(dir=directory):  # the mode alone does not tell: /proc denies it to root
+            pass
+    except (OSError, ValueError):
         raise TierwiseError(
             f"devices.{name}.path: {path} is not a writable directory",
             "name a mounted directory you may write",
-        )
+        ) from None
     return RealDevice(name, directory)
 
 

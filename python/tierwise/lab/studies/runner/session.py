@@ -105,16 +105,18 @@ def run_study(
     require("lab", "a study", ["numpy"])
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
+        require_recordable(study, recordings)
         _require_writable(recordings.directory)
     directory = None if fresh else find_unfinished(study, out, seed)
     if resume:
         directory = find_latest(study, out, seed)
-        if directory is not None:
+    if directory is not None:
+        _require_alike(study, directory, recordings)
+        if resume:
             set_failed_aside(directory)
-    if directory is not None and recordings is not None:
-        _require_recorded(results_in(directory), directory, recordings)
     if directory is None:
-        directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+        info = _info(study, skipped, secrets.randbits(31) if seed is None else seed)
+        directory = _create(info.changed(recorded=recordings is not None), out)
     run_here = partial(execute, recordings=recordings, drop_caches=drop_caches)
     # Two processes in one directory would run everything twice.
     busy = TierwiseError(f"{directory}: another process runs this study", "wait for it, or give --fresh")
@@ -231,9 +233,31 @@ def _require_writable(directory: Path) -> None:
             pass
 
 
-def _require_recorded(before: Sequence[RunResult], directory: Path, recordings: Recordings) -> None:
+def require_recordable(study: Study, recordings: Recordings) -> None:
+    """Refuse to record what records nothing, or where nothing can be written; nothing is made."""
+    if study.patterns or study.cuts is not None or study.deaths is not None:
+        raise TierwiseError(
+            f"--record: study {study.name} runs no workload of a database", "leave out --record"
+        )
+    place = recordings.directory.absolute()
+    there = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise TierwiseError(
+            f"--record: {there} is not a directory that you may write", "name one that you may write"
+        )
+
+
+def _require_alike(study: Study, directory: Path, recordings: Recordings | None) -> None:
     """Refuse to add recorded runs to others: recording takes time, and each run was to be recorded."""
+    before, info = results_in(directory), read_study_info(directory / STUDY_FILE)
     kept = [result.run_id for result in before if result.status != "failed"]
+    if recordings is None:
+        if info.recorded and (len(kept) < len(before) or unfinished(study, info.seed, before)):
+            raise TierwiseError(
+                f"{directory}: the runs of this study are recorded, which takes time of each",
+                "resume with the same --record, or run all again with --fresh",
+            )
+        return
     missing = [name for name in kept if not (recordings.place_of(name) / ABOUT_FILE).is_file()]
     if missing:
         raise TierwiseError(
@@ -286,13 +310,18 @@ def results_in(directory: Path) -> list[RunResult]:
     return read_results(file) if os.path.lexists(file) else []
 
 
-def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
-    directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+def _create(info: StudyInfo, out: Path) -> Path:
+    directory = path_in(out, info.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    latest = directory.parent / LATEST
+    if os.path.lexists(latest) and not latest.is_symlink():
+        raise TierwiseError(
+            f"{latest} is no symbolic link, which it is where a study has run",
+            f"rename it, as to {directory.parent / 'earlier'}, or give another --output",
+        )
     with os_errors(directory, "give --output a directory that you may write"):
         own_folder(directory.parent)
         new_folder(directory)
-        write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
-        latest = directory.parent / LATEST
+        write_study_info(directory / STUDY_FILE, info)
         latest.unlink(missing_ok=True)
         latest.symlink_to(directory.name)
     return directory

@@ -14,6 +14,7 @@ from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.workloads import Workload
 from tierwise.lab.workloads.program import Lap, Program, RoleSql
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
 from tierwise.model.placement import Role
@@ -110,9 +111,9 @@ def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tri
 
 def _contents(program: Program) -> str:
     content = json.loads(program.json)
-    parts = [f"{len(content['tables'])} tables", f"{len(content['transactions'])} transactions"]
+    parts = [numbers.counted(len(content[f"{noun}s"]), noun) for noun in ("table", "transaction")]
     laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
-    return ", ".join([*parts, *([f"{len(laps)} laps"] if laps else [])])
+    return ", ".join([*parts, *([numbers.counted(len(laps), "lap")] if laps else [])])
 
 
 def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
@@ -134,7 +135,7 @@ def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) 
         except TierwiseError as error:
             file = workload.file if workload.spec.objects else workload.folder / f"{name}.sql"
             return Tried(name=name, problem=f"{file}: {' '.join(sql.split())}: {error}")
-    return Tried(name=name, note=f"{len(statements)} statements")
+    return Tried(name=name, note=numbers.counted(len(statements), "statement"))
 
 
 def _laps(program: Program) -> list[Lap]:
