@@ -7,13 +7,11 @@ changes who may connect.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import shipped
 from tierwise.model.names import did_you_mean
@@ -106,7 +104,7 @@ class Guide(BaseModel):
         return [*([] if any(step.instead for step in steps) else [None]), *steps]
 
 
-def guide(engine: Engine) -> Guide:
-    """The guide of an engine; an engine without a file has no steps."""
-    file = Path(inspect.getfile(type(engine))).with_name("salvage.toml")
+def guide(folder: Path) -> Guide:
+    """The guide of the engine in a folder; an engine without a file has no steps."""
+    file = folder / "salvage.toml"
     return Guide.model_validate(shipped(file)) if file.exists() else Guide()

@@ -19,8 +19,8 @@ from tierwise.host import page_cache, processes, programs
 from tierwise.host.cpu import tree_cpu_s
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines import commits
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.process_engine import EngineProcess, ProcessEngine
+from tierwise.lab.engines.base import Clients, ProcessEngine
+from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
