@@ -63,11 +63,9 @@ class DurabilitySetting(BaseModel):
 
 
 def load(folder: Path) -> list[DurabilitySetting]:
-    """The settings of the engine in a folder, the safest first; an engine without a file has its defaults."""
-    file = folder / "durability.toml"
-    if not file.exists():
-        return []
-    return [DurabilitySetting.model_validate(entry) for entry in shipped(file)["setting"]]
+    """The settings of the engine in a folder, the safest first."""
+    entries = shipped(folder / "durability.toml")["setting"]
+    return [DurabilitySetting.model_validate(entry) for entry in entries]
 
 
 class Salvage(BaseModel):

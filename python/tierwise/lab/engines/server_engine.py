@@ -121,8 +121,9 @@ class ServerProcess(EngineProcess):
     def is_lost(self, connection: Any) -> bool:
         """Whether a connection has ended."""
 
+    @staticmethod
     @abstractmethod
-    def grave_lines(self, log: str) -> list[str]:
+    def grave_lines(log: str) -> list[str]:
         """Messages of a log that report a loss, oldest first."""
 
     @abstractmethod
