@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tierwise import _core
-from tierwise.lab import validation as validate
 from tierwise.lab.validation.accuracy import Accuracy, summary
+from tierwise.lab.validation.judging import judge, rounds_in
 
 RESAMPLES = 2000
 CHANCE = 0.002
@@ -34,13 +34,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=_core.Replay.mechanisms())
     options = parser.parse_args()
-    rounds = validate.rounds_in(options.folder)
-    whole = validate.judge(rounds, str)[0]
+    rounds = rounds_in(options.folder)
+    whole = judge(rounds, str)[0]
     print("| switched off | interval score | predicted | rises by | reproduced | rises by | |")
     print("|" + " --- |" * 7)
     print(_row("nothing", whole, "", "", ""), flush=True)
     for name in options.only:
-        judged = validate.judge(rounds, str, [name])[0]
+        judged = judge(rounds, str, [name])[0]
         rises = _rise(_predicted(whole), _predicted(judged)), _rise(_reproduced(whole), _reproduced(judged))
         print(_row(name, judged, *map(_interval, rises), _meaning(*rises)), flush=True)
     return 0

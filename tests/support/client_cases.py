@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tierwise.lab import validation as validate
+from tierwise.lab.validation.spec import ValidationSpec, load
 
 HEAD = """
 slot_s = 1
@@ -40,7 +40,7 @@ CASES = {
 }
 
 
-def spec_of(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
+def spec_of(directory: Path, client: str, *more: str) -> ValidationSpec:
     """A validation of one case, with more lines of it."""
     server, options, placement = CASES[client]
     lines = [
@@ -54,4 +54,4 @@ def spec_of(directory: Path, client: str, *more: str) -> validate.ValidationSpec
     lines += [f'server = "{server}"'] if server else []
     file = directory / "cases.toml"
     file.write_text(HEAD + "[[cases]]\nclients = [2]\n" + "\n".join(lines) + "\n", "utf-8")
-    return validate.load(file)
+    return load(file)

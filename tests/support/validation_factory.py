@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.validation import Case, Measured, Pair, Row
+from tierwise.lab.validation.accuracy import Pair
+from tierwise.lab.validation.case import Case
+from tierwise.lab.validation.rows import Row
+from tierwise.lab.validation.truth import Measured
 from tierwise.predict import Estimate
 
 TOML = """

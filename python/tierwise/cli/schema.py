@@ -161,7 +161,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "probe": _printed("probe", "probe:ProbeReport"),
     "disk": _printed("disk", "host.disk.disk:DiskStats"),
     "power-cut": _printed("power-cut", "host.disk.config:CutReport"),
-    "accuracy": _printed("accuracy", accuracy="lab.validation:Accuracy"),
+    "accuracy": _printed("accuracy", accuracy="lab.validation.accuracy:Accuracy"),
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
     "devices": _printed("devices", devices="device_models.simulation:DeviceSummary[]", texts="dict"),

@@ -19,7 +19,7 @@ from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.model.statistics import Interval
 from tierwise.predict.devices import lost_at_stop
 from tierwise.report import document as doc
-from tierwise.report.charts.look import Figure, Look, axis, finish, plot
+from tierwise.report.charts.look import Look, axis, finish, plot
 from tierwise.report.recording.decision_words import cost, limit_words, money, price_texts
 from tierwise.report.recording.prediction import caution_blocks, moving, warning_sentence
 
@@ -280,16 +280,20 @@ def _risks(sharing: FleetSharing) -> list[str]:
 
 
 _CURVE_PX = 300
+_GAIN = (
+    "The gain of a database is the share of the time of a transaction that a placement saves, times its "
+    "importance. The ring is the budget."
+)
 
 
-def curve_figure(advice: FleetAdvice) -> Figure:
+def curve_figure(advice: FleetAdvice) -> doc.Chart:
     """A point for each budget, at the cost of its best set, and a ring for the budget that was asked."""
     points = [
         f"{money(one.budget_per_month, advice.currency)}: {numbers.percent(one.gain_share)}"
         for one in advice.curve
     ]
     description = f"Gain against budget. {'; '.join(points)}."
-    return Figure("curve", description, lambda look: _curve(advice, look))
+    return doc.Chart("curve", description, lambda look: _curve(advice, look), _GAIN)
 
 
 def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
@@ -445,10 +449,6 @@ def _moves(fleet_database: FleetDatabase) -> str:
     return f"{moving(fleet_database.option.placement)}{along}"
 
 
-_GAIN = (
-    "The gain of a database is the share of the time of a transaction that a placement saves, times its "
-    "importance. The ring is the budget."
-)
 _FOOTER = "Intervals are 95\u00a0% intervals of predictions. Nothing is measured on the new devices."
 
 
@@ -460,7 +460,7 @@ def fleet_page(advice: FleetAdvice) -> doc.Page:
         title=f"advice for {numbers.counted(count, 'database')}",
         header=answer_texts(advice),
         body=[
-            doc.Section("Gain against budget", [curve_figure(advice).block(_GAIN), folded], id="budget"),
+            doc.Section("Gain against budget", [curve_figure(advice), folded], id="budget"),
             *sections(advice),
             doc.Section("Prices, notes and warnings", remark_blocks(advice), id="basis"),
         ],

@@ -115,7 +115,6 @@ class WaitSampler:
         self._counts = array("l")
         self._ticks = 0
         self._elapsed_s = 0.0
-        self._thread_cpu_s = 0.0
         self._engine_cpu_s = 0.0
         self._failure: Exception | None = None
         self._stopping = threading.Event()
@@ -150,17 +149,12 @@ class WaitSampler:
         return self._failure
 
     @property
-    def own_cpu_s(self) -> float:
-        """CPU seconds that sampling cost, in this process and in the engine, once stopped."""
-        return self._thread_cpu_s + self._engine_cpu_s
-
-    @property
     def engine_cpu_s(self) -> float:
-        """The part of :attr:`own_cpu_s` that the engine spent, and that its own CPU figure contains."""
+        """CPU seconds that the engine spent on sampling, once stopped; its own CPU figure contains them."""
         return self._engine_cpu_s
 
     def _run(self) -> None:
-        began_s, cpu_before_s = time.monotonic(), time.thread_time()
+        began_s = time.monotonic()
         try:
             engine_before_s = self._probe.cpu_s()
             self._loop(began_s)
@@ -168,7 +162,6 @@ class WaitSampler:
         except Exception as error:
             self._failure = error
         self._elapsed_s = time.monotonic() - began_s
-        self._thread_cpu_s = time.thread_time() - cpu_before_s
 
     def _loop(self, began_s: float) -> None:
         slot = 0

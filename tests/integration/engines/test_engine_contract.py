@@ -205,7 +205,7 @@ def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     assert profile is not None
     assert profile.samples == 2 * profile.ticks
     assert profile.shares["client"].share > 0.9
-    assert 0 < sampler.own_cpu_s < 0.5
+    assert 0 <= sampler.engine_cpu_s < 0.5
 
 
 def test_the_shares_of_a_wait_profile_add_up(served: Served) -> None:

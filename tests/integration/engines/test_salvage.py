@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tierwise.lab import engines
-from tierwise.lab.engines.documented import guide
 from tierwise.model.errors import TierwiseError
 
 
@@ -15,7 +14,7 @@ def test_a_step_names_roles_of_its_engine_and_its_source(name: str) -> None:
         engine = engines.create(name)
     except TierwiseError as error:
         pytest.skip(str(error))
-    instructions = guide(engine)
+    instructions = engine.guide()
     for step in instructions.salvage:
         assert set(step.roles) <= engine.roles and step.source
         assert step.program or step.settings or step.statements

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.lab import validation as validate
+from tierwise.lab.validation.case import cases_of
+from tierwise.lab.validation.runner import estimate_s
+from tierwise.lab.validation.spec import load
 
 
 @pytest.fixture
@@ -13,9 +15,9 @@ def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:
-    spec = validate.load()
-    cases, left_out = validate.cases_of(spec)
-    held_back, _ = validate.cases_of(spec, held_back=True)
+    spec = load()
+    cases, left_out = cases_of(spec)
+    held_back, _ = cases_of(spec, held_back=True)
     assert not left_out
     assert len(cases) >= 30 and len(held_back) >= 5
     assert len({case.name for case in [*cases, *held_back]}) == len(cases) + len(held_back)
@@ -33,7 +35,7 @@ def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> No
     assert {case.spec.caches for case in cases} == {"warm", "cold"}
     untouched = {case.family for case in held_back} - {case.family for case in cases}
     assert untouched == {"duckdb-tpch"}, "families that a building round never meets"
-    quick, _ = validate.cases_of(spec, spec.quick)
+    quick, _ = cases_of(spec, spec.quick)
     assert len(quick) == 4
-    of_30_s = 30 / len(cases) * sum(validate.estimate_s(case, spec, []) for case in cases)
+    of_30_s = 30 / len(cases) * sum(estimate_s(case, spec, []) for case in cases)
     assert of_30_s < 4 * 3600

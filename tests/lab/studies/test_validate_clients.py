@@ -14,8 +14,9 @@ import pytest
 from support.client_cases import CASES, spec_of
 from support.validation_factory import Watcher
 from tierwise.host import cpu, ledger
-from tierwise.lab import validation as validate
+from tierwise.lab.validation.case import cases_of
 from tierwise.lab.validation.rows import recording_of
+from tierwise.lab.validation.runner import run
 from tierwise.lab.validation.servers.base import Server
 from tierwise.recording import Recording
 
@@ -31,12 +32,12 @@ def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
     more = ['placements = ["other"]'] if client in {"pgbench", "sqlite-shell"} else []
     spec = spec_of(open_path, client, *more)
-    cases, left_out = validate.cases_of(spec)
+    cases, left_out = cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
     folder = open_path / "round"
     watcher = Watcher()
-    validate.run(spec, cases, folder, watcher, seed=1)
+    run(spec, cases, folder, watcher, seed=1)
     assert not watcher.skipped
     assert {row.status for row in watcher.rows} == {"ok"}, [row.problems for row in watcher.rows]
     counted = Counter((row.kind, row.placement) for row in watcher.rows)
@@ -59,7 +60,7 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
     open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = spec_of(open_path, "pgbench", 'memory = "256M"')
-    cases, left_out = validate.cases_of(spec)
+    cases, left_out = cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
     seen: dict[str, Any] = {}
@@ -80,7 +81,7 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
         stop(self)
 
     monkeypatch.setattr(Server, "stop", looks)
-    validate.run(spec, cases, open_path / "round", Watcher(), seed=1)
+    run(spec, cases, open_path / "round", Watcher(), seed=1)
     assert seen["log"]
     assert seen["limited"]
     assert not ledger.entries("limit")

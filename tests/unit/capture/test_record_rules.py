@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tierwise.capture import target
+from tierwise.lab.engines.embedded import worker
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA
 
 _FILES = {
     "postgres": {
@@ -105,6 +109,18 @@ def test_programs_name_their_engine() -> None:
     assert of_program is not None
     assert of_program.engine == "postgres"
     assert target.of_program("bash") is None
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "rocksdb", "duckdb"])
+def test_threads_of_a_worker_that_are_no_clients_are_background(engine: str) -> None:
+    rules = tomllib.loads((DATA / "rules" / f"{engine}.toml").read_text("utf-8"))["thread"]
+    command, thread = f"from {worker.__name__} import main; main()", "python3"
+    matching = (
+        rule["class"]
+        for rule in rules
+        if re.search(rule.get("command", ""), command) and re.search(rule.get("thread", ""), thread)
+    )
+    assert next(matching) == "background"
 
 
 def test_an_unknown_engine_is_told_with_the_nearest() -> None:

@@ -88,7 +88,7 @@ def test_the_decision_says_interval_budget_and_goal() -> None:
     free = made(FEW)
     assert re.search(r"Likely [\d.]+ to [\d.]+ times the throughput, best guess [\d.]+\.", said(free))
     assert "volume-aws-io2" in said(made(FEW, budget=50.0))
-    rate = free.chosen.rate_per_s
+    rate = free.option.prediction.rate_per_s
     assert rate
     goals = {0.5 * rate.low: "Cheapest that reaches", 3 * rate.high: "No placement reaches"}
     for bound, words in goals.items():

@@ -178,7 +178,6 @@ def test_the_sampler_keeps_its_rate_and_closes_its_probe(clock: VirtualTime) -> 
     assert profile.rate_hz == pytest.approx(100, rel=0.01)
     assert profile.ticks == len(probe.looks)
     assert sampler.engine_cpu_s == pytest.approx(profile.ticks * 0.001)
-    assert sampler.own_cpu_s > sampler.engine_cpu_s
     assert probe.threads.isdisjoint({threading.get_ident()})
 
 

@@ -13,12 +13,23 @@ import pytest
 from support.fake_replay import FakeReplay, about, service_us
 from support.paths import RECORDINGS
 from support.validation_factory import TOML, measured, pair, row
-from tierwise.lab import validation as validate
 from tierwise.lab.report.accuracy import accuracy_chart, accuracy_page, summary_rows
 from tierwise.lab.validation import truth
-from tierwise.lab.validation.accuracy import Recorded, interval_score, verdicts
+from tierwise.lab.validation.accuracy import (
+    Accuracy,
+    Pair,
+    Recorded,
+    interval_score,
+    regrets,
+    small_regret,
+    verdicts,
+)
+from tierwise.lab.validation.accuracy import summary as summed
 from tierwise.lab.validation.answers import ANSWERS_FILE
-from tierwise.lab.validation.rows import append_row, recording_of
+from tierwise.lab.validation.calibration import calibrate, to_toml
+from tierwise.lab.validation.judging import judge, publish, rounds_in
+from tierwise.lab.validation.rows import append_row, read_rows, recording_of
+from tierwise.lab.validation.spec import load
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.charts import WIDE, to_svg
@@ -45,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     spec_file.write_text(TOML, "utf-8")
     folder = tmp_path / "round"
     folder.mkdir()
-    (folder / "spec.json").write_text(validate.load(spec_file).model_dump_json(), "utf-8")
+    (folder / "spec.json").write_text(load(spec_file).model_dump_json(), "utf-8")
     _plan(folder, "building")
     _rows(folder)
     return folder
@@ -77,8 +88,8 @@ def _rows(folder: Path, **more: Any) -> None:
             recording_of(folder, row(placement="all-7k2", kind="recorded", **shared)).mkdir(parents=True)
 
 
-def _judged(folder: Path) -> tuple[validate.Accuracy, ModelError]:
-    return validate.judge(validate.rounds_in(folder), str)
+def _judged(folder: Path) -> tuple[Accuracy, ModelError]:
+    return judge(rounds_in(folder), str)
 
 
 def test_a_prediction_meets_the_ratio_of_blocks_times_the_rate_beside_the_recording(folder: Path) -> None:
@@ -113,7 +124,7 @@ def test_intervals_know_the_errors_of_other_families(folder: Path) -> None:
 def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -> None:
     _, calibrated = _judged(folder)
     file = tmp_path / "model_error.toml"
-    file.write_text(validate.to_toml(calibrated), "utf-8")
+    file.write_text(to_toml(calibrated), "utf-8")
     read = ModelError.read(file)
     assert [(error.engine, error.path, error.what, error.cases) for error in read.errors] == [
         ("any", "any", "rate", 2)
@@ -123,7 +134,7 @@ def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -
 def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Path) -> None:
     accuracy, _ = _judged(folder)
     published = tmp_path / "docs"
-    validate.publish(validate.rounds_in(folder), published)
+    publish(rounds_in(folder), published)
     assert not (published / "building" / "recordings").exists()
     assert (published / "building" / ANSWERS_FILE).stat().st_size < 100_000
     again, _ = _judged(published)
@@ -131,13 +142,13 @@ def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Pat
 
 
 def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_path: Path) -> None:
-    (data,) = validate.rounds_in(folder)
+    (data,) = rounds_in(folder)
     first, second = (recording_of(folder, row) for row in data.recorded[:2])
     for path in (first, second):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(EXAMPLE, path)
     (second / "more").write_bytes(bytes(1 << 20))
-    (published,) = validate.publish([data], tmp_path / "docs", 1 << 20)
+    (published,) = publish([data], tmp_path / "docs", 1 << 20)
     kept = list((published / "recordings").rglob("about.json"))
     assert [path.parent.relative_to(published) for path in kept] == [first.relative_to(folder)]
     mounts = {device["mount"] for device in json.loads((EXAMPLE / "about.json").read_text())["devices"]}
@@ -148,7 +159,7 @@ def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_p
 def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Path, tmp_path: Path) -> None:
     _judged(folder)
     published = tmp_path / "docs"
-    validate.publish(validate.rounds_in(folder), published)
+    publish(rounds_in(folder), published)
     second = published / "prospective"
     second.mkdir()
     (second / "spec.json").write_text((folder / "spec.json").read_text("utf-8"), "utf-8")
@@ -176,7 +187,7 @@ def test_a_case_whose_recorded_placement_was_not_reached_is_left_out(folder: Pat
 @pytest.mark.usefixtures("drawn")
 def test_the_page_says_what_was_found(folder: Path) -> None:
     accuracy, _ = _judged(folder)
-    rows = validate.read_rows(folder)
+    rows = read_rows(folder)
     page = accuracy_page(accuracy, rows, "accuracy.svg")
     assert "Over 12 predictions of 2 cases" in page
     assert "| accounts-4 | all-7k2 | log-nvme |" in page
@@ -230,7 +241,7 @@ def test_blocks_of_one_bring_up_count_as_one() -> None:
 
 def test_a_summary_by_hand() -> None:
     pairs = [pair("a", 10.0, 10.0), pair("b", 16.5, 15.0), pair("c", 14.0, 28.0), pair("d", None, 40.0)]
-    summary = validate.summary(pairs)
+    summary = summed(pairs)
     assert (summary.pairs, summary.refused, summary.ordered_pairs) == (3, 1, 2)
     assert summary.median == pytest.approx(0.1)
     assert summary.worst == pytest.approx(0.5)
@@ -241,15 +252,15 @@ def test_a_summary_by_hand() -> None:
 
 def test_bounds_are_exceeded_only_beyond_the_interval_of_the_measurement() -> None:
     bounds = [pair("a", 10.0, 10.0, bound_per_s=bound) for bound in (9.0, 9.95, 12.0)]
-    summary = validate.summary([*bounds, pair("b", 10.0, 10.0)])
+    summary = summed([*bounds, pair("b", 10.0, 10.0)])
     assert (summary.bounds, summary.exceeded) == (3, 1)
 
 
 def test_pairs_in_order_differ_by_a_tenth_to_twice() -> None:
-    def pairs(rate: float) -> list[validate.Pair]:
+    def pairs(rate: float) -> list[Pair]:
         return [pair("a", 1.0, 10.0), pair("b", 2.0, rate)]
 
-    assert [validate.summary(pairs(ratio)).ordered_pairs for ratio in (10.5, 12.0, 19.0, 21.0)] == [
+    assert [summed(pairs(ratio)).ordered_pairs for ratio in (10.5, 12.0, 19.0, 21.0)] == [
         0,
         1,
         1,
@@ -264,9 +275,9 @@ def test_regret_compares_what_was_advised_with_the_best_for_its_price() -> None:
         pair("dear", 140.0, 180.0, price=50.0),
         pair("unpriced", 900.0, 900.0),
     ]
-    assert validate.regrets(pairs) == pytest.approx([0.0, 0.5])
-    assert validate.small_regret(pairs) == 0.5
-    assert validate.small_regret([]) is None
+    assert regrets(pairs) == pytest.approx([0.0, 0.5])
+    assert small_regret(pairs) == 0.5
+    assert small_regret([]) is None
 
 
 def test_a_verdict_is_judged_by_the_predictions() -> None:
@@ -305,7 +316,7 @@ def test_errors_that_grow_with_the_gained_processor_time_are_learnt_so() -> None
         for gained in (0.0, 0.5, 1.0)
         for sign in (-1, 1)
     ]
-    calibrated = validate.calibrate(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
+    calibrated = calibrate(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
     assert calibrated is not None
     assert [calibrated.at(gained) for gained in (0.0, 0.5, 1.0)] == pytest.approx(
         [0.02, 0.12, 0.22], rel=0.02
@@ -315,13 +326,13 @@ def test_errors_that_grow_with_the_gained_processor_time_are_learnt_so() -> None
 def test_a_case_of_many_predictions_does_not_decide_alone() -> None:
     many = [pair("p", 1.01, 1.0, gained=0.0) for _ in range(95)]
     few = [pair("p", 1.3, 1.0, case="other", gained=0.0) for _ in range(5)]
-    calibrated = validate.calibrate([*many, *few], "2026-11-21").find("any", "any", "rate")
+    calibrated = calibrate([*many, *few], "2026-11-21").find("any", "any", "rate")
     assert calibrated is not None
     assert calibrated.half_width == pytest.approx(math.log(1.3), rel=0.01)
 
 
 def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_all() -> None:
-    def pairs_of(count: int, predicted: float, **fields: str) -> list[validate.Pair]:
+    def pairs_of(count: int, predicted: float, **fields: str) -> list[Pair]:
         return [
             pair("p", predicted, 1.0, case=f"{fields} {number}", gained=0.0, **fields)
             for number in range(count)
@@ -330,7 +341,7 @@ def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_
     pairs = pairs_of(20, 1.1, path="real→emulated") + pairs_of(9, 1.2, engine="mariadb")
     pairs += [pair("r", 3.0, 1.0, gained=0.0) for _ in range(30)]
     pairs += [pair("p", 3.0, 1.0, case="kept without the share") for _ in range(30)]
-    calibrated = validate.calibrate(pairs, "2026-11-21")
+    calibrated = calibrate(pairs, "2026-11-21")
     assert [(error.engine, error.path) for error in calibrated.errors] == [
         ("any", "any"),
         ("any", "real→emulated"),
@@ -341,14 +352,14 @@ def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_
 
 
 def test_nothing_compared_is_no_pass() -> None:
-    empty = validate.Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=[])
+    empty = Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=[])
     assert not empty.passed
     assert "No such round has been run yet" in accuracy_page(empty, [], None)
 
 
 def test_a_round_passes_only_if_every_bar_is_met() -> None:
-    def accuracy(*pairs: validate.Pair) -> validate.Accuracy:
-        return validate.Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=list(pairs))
+    def accuracy(*pairs: Pair) -> Accuracy:
+        return Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=list(pairs))
 
     control = pair("r", 10.1, 10.0, price=0.0)
     fine = [control, pair("a", 20.5, 20.0, price=5.0), pair("b", 31.0, 30.0, price=9.0)]

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import shutil
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,14 @@ from tierwise.lab.workloads.dss.parameters import QUERIES, draw
 from tierwise.lab.workloads.dss.sequence import STREAMS_MAX, order
 from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
+from tierwise.results import LapResult
 
 SF = 0.01
 POWER_ORDER = [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12]
 
 
-@dataclass
-class Lap:
-    name: str
-    elapsed_s: float
-    started_s: float | None = 0.0
-    status: str = "ok"
+def lap(name: str, elapsed_s: float, started_s: float = 0.0) -> LapResult:
+    return LapResult(name=name, elapsed_s=elapsed_s, started_s=started_s, status="ok")
 
 
 def program(dialect: str = "postgres", **constants: float) -> Program:
@@ -183,9 +179,9 @@ def test_composite_of_changs_systems(power: float, throughput: float, composite:
 
 
 def test_worked_example() -> None:
-    laps = [Lap("rf1", 4.04), Lap("rf2", 4.0), *(Lap(f"q{query}", 2.0) for query in QUERIES)]
-    laps += [Lap(f"s1.q{query}", 1.0, 100.0 + query) for query in QUERIES]
-    laps += [Lap("s1.rf1", 5.0, 101.0), Lap("s1.rf2", 25.02, 106.0)]
+    laps = [lap("rf1", 4.04), lap("rf2", 4.0), *(lap(f"q{query}", 2.0) for query in QUERIES)]
+    laps += [lap(f"s1.q{query}", 1.0, 100.0 + query) for query in QUERIES]
+    laps += [lap("s1.rf1", 5.0, 101.0), lap("s1.rf2", 25.02, 106.0)]
     scores = metrics.scores({"scale_factor": 0.5, "streams": 1}, laps)
     geometric_mean = (2.0**22 * 4.0 * 4.0) ** (1 / 24)
     assert scores["power"] == round(3600 * 0.5 / geometric_mean, 1)
@@ -213,10 +209,10 @@ def test_no_query_counts_as_less_than_a_thousandth_of_the_longest() -> None:
 
 @pytest.mark.parametrize("status", ["capped", "failed", "wrong"])
 def test_a_lap_that_did_not_end_leaves_no_score(status: str) -> None:
-    laps = [Lap("rf1", 1), Lap("rf2", 1), *(Lap(f"q{query}", 1) for query in QUERIES)]
+    laps = [lap("rf1", 1), lap("rf2", 1), *(lap(f"q{query}", 1) for query in QUERIES)]
     score = {"scale_factor": 1.0, "streams": 0.0}
     assert set(metrics.scores(score, laps)) == {"power", "power_unrounded"}
-    laps[5].status = status
+    laps[5] = laps[5].changed(status=status)
     assert metrics.scores(score, laps) == {}
 
 

@@ -220,7 +220,7 @@ def demo(output: opt.Output = RESULTS, seed: opt.Seed = None, repeats: Repeats =
 
 
 def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) -> Answer:
-    """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.run_study`."""
+    """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.session.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")
     with StudyProgress(opt.progress_console()) as progress:

@@ -15,12 +15,20 @@ from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cluster.dask_executor import LOCAL, check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
-from tierwise.lab import validation as validate
 from tierwise.lab.cli.progress import ConsoleProgress
 from tierwise.lab.report.accuracy import COLUMNS, accuracy_chart, accuracy_page, summary_rows
+<<<<<<< HEAD
 from tierwise.lab.validation import Case, Row
 from tierwise.lab.validation.rows import Round
 from tierwise.model import numbers
+=======
+from tierwise.lab.validation import judging, runner
+from tierwise.lab.validation.accuracy import Accuracy
+from tierwise.lab.validation.calibration import to_toml
+from tierwise.lab.validation.case import Case, cases_of
+from tierwise.lab.validation.rows import Round, Row, read_rows
+from tierwise.lab.validation.spec import ValidationSpec, load
+>>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
@@ -31,7 +39,7 @@ from tierwise.report.document import Block, table
 
 
 class RoundProgress(ConsoleProgress):
-    """Draws finished cases of a round, as an observer of ``validate.run``."""
+    """Draws finished cases of a round, as an observer of ``runner.run``."""
 
     def __init__(self, console: Console) -> None:
         """Draw on ``console``; if it is not a terminal, print one line for each slot."""
@@ -129,32 +137,37 @@ def run(
         check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
     console = printing.console()
     if not judge_only:
-        spec = validate.load(file)
+        spec = load(file)
         names = case or (spec.quick if quick else [])
-        cases, left_out = validate.cases_of(spec, names, held_back=round == "prospective")
+        cases, left_out = cases_of(spec, names, held_back=round == "prospective")
         for what, why in left_out.items():
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
-        rows = [] if fresh else validate.read_rows(output)
+        rows = [] if fresh else read_rows(output)
         if time is not None:
-            cases = validate.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
+            cases = runner.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
         if estimate:
             for planned in cases:
                 planned.check()
+<<<<<<< HEAD
             minutes = sum(validate.estimate_s(planned, spec, rows) for planned in cases) / 60
             console.print(f"{numbers.counted(len(cases), 'case')}: about {minutes:.0f} min", highlight=False)
+=======
+            minutes = sum(runner.estimate_s(planned, spec, rows) for planned in cases) / 60
+            console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
+>>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
             return
         begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
         _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)
-    rounds = validate.rounds_in(output)
+    rounds = judging.rounds_in(output)
     with (
         distributed(scheduler, workers, trusted=trust_scheduler) as distribute,
         progress_console().status("predicting") as status,
     ):
-        accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)
+        accuracy, calibrated = judging.judge(rounds, status.update, distribute=distribute)
     show(_document(accuracy), {"accuracy": accuracy}, "accuracy", format)
     _write(page or output, output, accuracy, [row for round_data in rounds for row in round_data.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
-    for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
+    for folder in judging.publish(rounds, publish, kept_bytes) if publish else []:
         printing.echo(f"published: {folder}")
     if calibrate:
         _calibrate(calibrated)
@@ -162,14 +175,14 @@ def run(
         raise typer.Exit(_BARS_NOT_KEPT)
 
 
-def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any) -> None:
+def _run(spec: ValidationSpec, cases: Sequence[Case], out: Path, **begun: Any) -> None:
     for line in clean.clean_before(warn):
         printing.echo(f"cleaned up: {line}")
     with RoundProgress(progress_console()) as progress:
-        validate.run(spec, cases, out.absolute(), progress, **begun)
+        runner.run(spec, cases, out.absolute(), progress, **begun)
 
 
-def _document(accuracy: validate.Accuracy) -> list[Block]:
+def _document(accuracy: Accuracy) -> list[Block]:
     blocks: list[Block] = []
     for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
         document_table = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
@@ -179,7 +192,7 @@ def _document(accuracy: validate.Accuracy) -> list[Block]:
     return blocks
 
 
-def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequence[validate.Row]) -> None:
+def _write(directory: Path, out: Path, accuracy: Accuracy, rows: Sequence[Row]) -> None:
     answered = [pair for pair in accuracy.predictions if pair.predicted is not None]
     write_file(out / ACCURACY_FILE, accuracy.model_dump_json(indent=1).encode())
     text = accuracy_page(accuracy, rows, CHART_FILE if answered else None)
@@ -193,5 +206,5 @@ def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequen
 def _calibrate(calibrated: ModelError) -> None:
     if not calibrated.errors:
         raise TierwiseError("--calibrate: nothing was compared while building", "run a building round first")
-    written = write_file(own_file(), validate.to_toml(calibrated).encode())
+    written = write_file(own_file(), to_toml(calibrated).encode())
     printing.echo(f"calibrated: {written}; predictions use it from now on")

@@ -7,9 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
 
-from tierwise.host import page_cache
+from tierwise.host import page_cache, users
+from tierwise.lab.engines import documented
+from tierwise.lab.engines.commits import CommitLedger, Found
+from tierwise.lab.engines.documented import DurabilitySetting, Guide, Salvage
+from tierwise.lab.engines.process_engine import EngineProcess, RoleDirectories
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart
@@ -17,8 +21,7 @@ from tierwise.results.faults import IntegrityCheck
 from tierwise.results.measurements import Counters, SpaceUse
 
 if TYPE_CHECKING:
-    from tierwise.lab.engines.commits import CommitLedger, Found
-    from tierwise.lab.engines.documented import DurabilitySetting, Salvage
+    from tierwise.host.cgroups import MemoryLimit
     from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -32,13 +35,6 @@ class Limits:
     """Processes or threads that may work on one statement."""
     sessions: int | None = None
     """Clients of the load at a time; the engine leaves room for tierwise's own sessions besides."""
-
-
-class Confinement(Protocol):
-    """A resource limit for a server's processes."""
-
-    def confine(self, pid: int) -> None:
-        """Confine a process and the children that it forks later."""
 
 
 class Clients(Protocol):
@@ -67,7 +63,9 @@ class Clients(Protocol):
 
 
 class Engine(ABC):
-    """One private database, on directories that a placement chose.
+    """One private database in a process of its own, on directories that a placement chose.
+
+    Called by root, it runs as tierwise's own account; called by a user, as that user.
 
     Life cycle: :meth:`init`, then any number of :meth:`start` with :meth:`stop` or :meth:`crash_stop`, then
     :meth:`close`. As a context manager it closes itself. Every method raises :class:`TierwiseError` with one
@@ -86,40 +84,73 @@ class Engine(ABC):
     inside: ClassVar[Mapping[Role, Role]] = {}
     """Roles without files of their own here, each with the role whose files contain it."""
 
-    name: str
+    _timeout_s: ClassVar = 600.0
+    """Longest wait for a start with its recovery, and for a stop with its checkpoint."""
+
     limits: Limits = Limits()
     """Set before :meth:`init`."""
-    confinement: Confinement | None = None
+    confinement: MemoryLimit | None = None
     """Set before :meth:`start`; each start confines the new server process."""
     on_loaded: Callable[[int], None] | None = None
     """Called about once a second during :meth:`load_tables` with the rows so far, unless a worker loads."""
 
+    def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
+        self.name = name
+        self._given = documented.checked(name, settings or {}, self.allowed_settings())
+        self._user = users.server_user()
+        self._made = RoleDirectories(kind, self._user)
+        self._process: EngineProcess | None = None
+
     @abstractmethod
+    def _make_process(self) -> EngineProcess:
+        """Make the home of the process; do not start it."""
+
+    @abstractmethod
+    def _make_database(self) -> None:
+        """Make an empty database in the directories, and leave the process down."""
+
+    @abstractmethod
+    def _start_with(self, changes: Mapping[str, str]) -> None:
+        """Start, with some settings changed."""
+
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make an empty database, each role in a new directory under its place; leave the server down.
 
         Several roles may share a place. ``Role.SYSTEM`` must have one; roles without a place go with it.
         """
+        self.require_placeable(places)
+        try:
+            self._made.make(places)
+            self._process = self._make_process()
+            self._make_database()
+        except BaseException:
+            self.close()
+            raise
+        page_cache.write_out(self.directories.values())
 
-    @abstractmethod
     def start(self) -> None:
         """Start the server, recover after a crash, and wait until it accepts work."""
+        if not self.running:
+            self._start_with({})
 
-    @abstractmethod
     def start_salvaged(self, step: Salvage) -> None:
-        """Start as the engine's makers advise after the loss of a role's files (:mod:`.salvage`)."""
+        """Start as the engine's makers advise after the loss of a role's files (:mod:`.documented`)."""
+        self._start_with(step.settings)
+        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
 
     @abstractmethod
     def stop(self) -> None:
         """Stop the server cleanly, so that no recovery is needed. No error if it is down."""
 
-    @abstractmethod
     def crash_stop(self) -> None:
         """End the server at once without further writes, like a crash. No error if it is down."""
+        if self._process is not None:
+            self._process.crash_stop()
 
-    @abstractmethod
     def abort(self) -> None:
         """Let the server end as in :meth:`crash_stop`, from any thread: what another does with it fails."""
+        if self._process is not None:
+            self._process.abort()
 
     def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
         """Stop the server, make its files cold, start it again: both caches are cold.
@@ -143,9 +174,12 @@ class Engine(ABC):
             TierwiseError: naming the setting and what the program says of it.
         """
 
-    @abstractmethod
     def close(self) -> None:
         """End the server if it runs and delete all its files. Faster after its disks are gone."""
+        if self._process is not None:
+            self._process.remove()
+            self._process = None
+        self._made.remove()
 
     @abstractmethod
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
@@ -201,24 +235,31 @@ class Engine(ABC):
     @classmethod
     def durability(cls) -> list[DurabilitySetting]:
         """The engine's ways to commit, the safest first, from ``durability.toml`` in its folder."""
-        from tierwise.lab.engines.documented import load
-
-        return load(Path(inspect.getfile(cls)).parent)
+        return documented.load(cls._folder())
 
     @classmethod
     def allowed_settings(cls) -> frozenset[str]:
         """Names of the settings that a study may give, from ``settings.toml`` in the engine's folder."""
-        from tierwise.lab.engines import documented
+        return documented.listed_in(cls._folder())
 
-        return documented.listed_in(Path(inspect.getfile(cls)).parent)
+    @classmethod
+    def guide(cls) -> Guide:
+        """How to start without some files, from ``salvage.toml`` in its folder; no steps without that."""
+        return documented.guide(cls._folder())
+
+    @classmethod
+    def _folder(cls) -> Path:
+        return Path(inspect.getfile(cls)).parent
 
     @abstractmethod
     def make_commit_tables(self, clients: int) -> None:
         """Make and fill the tables of the load of commits (:mod:`tierwise.lab.engines.commits`)."""
 
-    @abstractmethod
     def commit_ledger(self, clients: int) -> CommitLedger:
         """An empty ledger, off the placed devices, in place of the last one."""
+        if self._process is None:
+            raise TierwiseError(f"engine {self.name} has no database", "init it first")
+        return CommitLedger.make(self._process.home / "commits", clients, self._user)
 
     @abstractmethod
     def commit_until_it_fails(self, ledger: CommitLedger, client: int, first: int) -> None:
@@ -237,9 +278,9 @@ class Engine(ABC):
         """Run the engine's own check of its files."""
 
     @property
-    @abstractmethod
     def server_pid(self) -> int | None:
-        """Pid of the server's first process while it runs; ``None`` for an engine without a process."""
+        """Pid of the server's first process while it runs."""
+        return None if self._process is None else self._process.pid
 
     @property
     def running(self) -> bool:
@@ -247,14 +288,14 @@ class Engine(ABC):
         return self.server_pid is not None
 
     @property
-    @abstractmethod
     def directories(self) -> Mapping[Role, Path]:
         """Directory of each placed role, once there is a database."""
+        return self._made.paths
 
     @property
     def owned_directories(self) -> Iterable[tuple[Role, Path]]:
-        """Every directory of the database, with the role of its files."""
-        return self.directories.items()
+        """These and, of some servers, one more beside a role's own, each with the role of its files."""
+        return self._made.owned
 
     def _confine(self) -> None:
         """Confine a just-started server, if a confinement is set."""
@@ -285,3 +326,20 @@ class Engine(ABC):
     def __exit__(self, *_: object) -> None:
         """Close the engine."""
         self.close()
+
+
+ProcessT = TypeVar("ProcessT", bound=EngineProcess)
+
+
+class ProcessEngine(Engine, Generic[ProcessT]):
+    """An engine whose process is of a known class."""
+
+    _process: ProcessT | None
+
+    @abstractmethod
+    def _make_process(self) -> ProcessT: ...
+
+    def _known_process(self) -> ProcessT:
+        if self._process is None:
+            raise TierwiseError(f"engine {self.name} has no database", "init it first")
+        return self._process

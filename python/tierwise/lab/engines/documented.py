@@ -7,13 +7,11 @@ changes who may connect.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import shipped
 from tierwise.model.names import did_you_mean
@@ -65,11 +63,9 @@ class DurabilitySetting(BaseModel):
 
 
 def load(folder: Path) -> list[DurabilitySetting]:
-    """The settings of the engine in a folder, the safest first; an engine without a file has its defaults."""
-    file = folder / "durability.toml"
-    if not file.exists():
-        return []
-    return [DurabilitySetting.model_validate(entry) for entry in shipped(file)["setting"]]
+    """The settings of the engine in a folder, the safest first."""
+    entries = shipped(folder / "durability.toml")["setting"]
+    return [DurabilitySetting.model_validate(entry) for entry in entries]
 
 
 class Salvage(BaseModel):
@@ -106,7 +102,7 @@ class Guide(BaseModel):
         return [*([] if any(step.instead for step in steps) else [None]), *steps]
 
 
-def guide(engine: Engine) -> Guide:
-    """The guide of an engine; an engine without a file has no steps."""
-    file = Path(inspect.getfile(type(engine))).with_name("salvage.toml")
+def guide(folder: Path) -> Guide:
+    """The guide of the engine in a folder; an engine without a file has no steps."""
+    file = folder / "salvage.toml"
     return Guide.model_validate(shipped(file)) if file.exists() else Guide()

@@ -1,19 +1,15 @@
-"""What all engines share: a process with a home, directories of the placed roles, a start and an end."""
+"""What all engines have: a process with a home, and directories of the placed roles."""
 
 from __future__ import annotations
 
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
 
-from tierwise.host import ledger, page_cache, processes, users
+from tierwise.host import ledger, processes, users
 from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
-from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.commits import CommitLedger
-from tierwise.lab.engines.documented import Salvage, checked
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -114,98 +110,3 @@ class EngineProcess(ABC):
 
     def _down(self) -> TierwiseError:
         return TierwiseError(f"engine {self._name} does not run", "start it first")
-
-
-ProcessT = TypeVar("ProcessT", bound=EngineProcess)
-
-
-class ProcessEngine(Engine, Generic[ProcessT]):
-    """An engine in a process of its own.
-
-    Called by root, it runs as tierwise's own account; called by a user, as that user.
-    """
-
-    _timeout_s: ClassVar = 600.0
-    """Longest wait for a start with its recovery, and for a stop with its checkpoint."""
-
-    def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
-        self.name = name
-        self._given = checked(name, settings or {}, self.allowed_settings())
-        self._user = users.server_user()
-        self._made = RoleDirectories(kind, self._user)
-        self._process: ProcessT | None = None
-
-    @abstractmethod
-    def _make_process(self) -> ProcessT:
-        """Make the home of the process; do not start it."""
-
-    @abstractmethod
-    def _make_database(self, process: ProcessT) -> None:
-        """Make an empty database in the directories, and leave the process down."""
-
-    @abstractmethod
-    def _start_with(self, changes: Mapping[str, str]) -> None:
-        """Start, with some settings changed."""
-
-    def init(self, places: Mapping[Role, Path]) -> None:
-        """Make the directories, then the database in them."""
-        self.require_placeable(places)
-        try:
-            self._made.make(places)
-            self._process = self._make_process()
-            self._make_database(self._process)
-        except BaseException:
-            self.close()
-            raise
-        page_cache.write_out(self.directories.values())
-
-    def start(self) -> None:
-        """Start the process and wait until it answers."""
-        if not self.running:
-            self._start_with({})
-
-    def start_salvaged(self, step: Salvage) -> None:
-        """Start with the settings of a step, then run its statements as the load does."""
-        self._start_with(step.settings)
-        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
-
-    def crash_stop(self) -> None:
-        """End the process without a checkpoint."""
-        if self._process is not None:
-            self._process.crash_stop()
-
-    def abort(self) -> None:
-        """Signal the process; its state here stays as it is."""
-        if self._process is not None:
-            self._process.abort()
-
-    def close(self) -> None:
-        """End the process if it runs and delete its directories."""
-        if self._process is not None:
-            self._process.remove()
-            self._process = None
-        self._made.remove()
-
-    def commit_ledger(self, clients: int) -> CommitLedger:
-        """An empty ledger in the home of the process."""
-        return CommitLedger.make(self._known_process().home / "commits", clients, self._user)
-
-    @property
-    def server_pid(self) -> int | None:
-        """Pid of the first process while it runs."""
-        return None if self._process is None else self._process.pid
-
-    @property
-    def directories(self) -> Mapping[Role, Path]:
-        """One directory for each placed role."""
-        return self._made.paths
-
-    @property
-    def owned_directories(self) -> Iterable[tuple[Role, Path]]:
-        """These and, of some servers, one more beside a role's own."""
-        return self._made.owned
-
-    def _known_process(self) -> ProcessT:
-        if self._process is None:
-            raise TierwiseError(f"engine {self.name} has no database", "init it first")
-        return self._process

@@ -19,8 +19,8 @@ from tierwise.host import page_cache, processes, programs
 from tierwise.host.cpu import tree_cpu_s
 from tierwise.host.users import ServerUser
 from tierwise.lab.engines import commits
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.process_engine import EngineProcess, ProcessEngine
+from tierwise.lab.engines.base import Clients, ProcessEngine
+from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -121,8 +121,9 @@ class ServerProcess(EngineProcess):
     def is_lost(self, connection: Any) -> bool:
         """Whether a connection has ended."""
 
+    @staticmethod
     @abstractmethod
-    def grave_lines(self, log: str) -> list[str]:
+    def grave_lines(log: str) -> list[str]:
         """Messages of a log that report a loss, oldest first."""
 
     @abstractmethod

@@ -140,7 +140,7 @@ class ThreadWaitProbe:
             OSError: if a process is gone.
         """
         self._sleep(delay_s)
-        clients, others = _threads(self._tasks)
+        clients, others = threads(self._tasks)
         idle = max(0, self._sessions() - len(clients))
         looked_at = [*clients, *[None] * idle]
         if len(looked_at) > SESSIONS_MAX:
@@ -202,7 +202,7 @@ class ThreadWaitProbe:
         return [instead if kind == "lock" else kind for kind in seen]
 
 
-def _threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+def threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Threads that run clients, and all others."""
     clients: list[Path] = []
     others: list[Path] = []

@@ -6,20 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import get_args
 
-from tierwise.lab.validation import (
+from tierwise.lab.validation.accuracy import (
+    GOOD,
+    LEAST_APART,
+    MOST_APART,
+    WRONG,
     Accuracy,
-    Measured,
+    Bar,
     Pair,
-    Row,
     Summary,
+    Verdict,
+    bars,
     by,
     regrets,
     small_regret,
     summary,
     verdicts,
 )
-from tierwise.lab.validation.accuracy import GOOD, LEAST_APART, MOST_APART, WRONG, Bar, Verdict, bars
-from tierwise.lab.validation.rows import Round
+from tierwise.lab.validation.rows import Round, Row
+from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import alt, np
 from tierwise.model.numbers import percent
 from tierwise.model.units import significant

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tierwise.lab.analysis.sets import Level, Pair, SetComparison, SetRow
 from tierwise.lab.report.charts.comparison import pairs_figure
@@ -32,7 +33,7 @@ def compare_page(comparison: SetComparison) -> doc.Page:
     """The comparison with its chart, as a page for one file."""
     figure = pairs_figure(comparison)
     caption = "An interval that reaches the dotted line at 1× shows no significant difference."
-    chart = [doc.Section("B against A", [figure.block(caption)])] if figure else []
+    chart = [doc.Section("B against A", [replace(figure, caption=caption)])] if figure else []
     return doc.Page(
         title=f"{comparison.a} against {comparison.b}",
         header=_answer(comparison),

@@ -260,8 +260,6 @@ def _settings_of(settings: Mapping[str, dict[str, str]], engine: str) -> dict[st
     return {**settings.get(engines.family(engine), {}), **settings.get(engine, {})}
 
 
-__all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
-
 _SHIPPED = DATA / "studies"
 FILE_ENGINE = "file"
 """Engine name of studies without a database: access patterns on a file."""

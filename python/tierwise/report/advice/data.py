@@ -8,6 +8,7 @@ from typing import Any
 
 from tierwise.advise import Wear
 from tierwise.advise.alternatives import SettingMove
+from tierwise.advise.option import MARGIN
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, resolve
@@ -54,7 +55,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         "recording": {"name": subject.recording.name, "unit": run.unit, "once": run.once},
         "currency": subject.currency,
         "budget": subject.advice.budget_per_month,
-        "margin": subject.margin,
+        "margin": MARGIN,
         "command": subject.command,
         "devices": [_device(subject, device) for device in survey.devices],
         "roles": [

@@ -208,7 +208,7 @@ def unusable(subject: Subject) -> list[doc.Block]:
 
 def sentences(subject: Subject) -> list[doc.Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
-    chosen, advice, option = subject.chosen, subject.advice, subject.option
+    chosen, advice, option = subject.option.prediction, subject.advice, subject.option
     blocks: list[doc.Block] = []
     if advice.instead:
         blocks.append(doc.Text(f"What can be bought: {decision_words.paid_headline(advice, interval=False)}"))
@@ -256,14 +256,14 @@ def time_table(subject: Subject) -> doc.Table:
 def before_and_after(subject: Subject) -> doc.Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
     rows = doc.table(["figure"], ["now", "then", "difference"])
-    now, then = subject.advice.recorded, subject.chosen
+    now, then = subject.advice.recorded, subject.option.prediction
     if then.once:
         _add(rows, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds, times=True)
     else:
         _add(rows, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
         _add(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds, times=True)
         _add(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds, times=True)
-    paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
+    paid, more = subject.now_per_month, subject.cost_per_month(subject.option.prediction)
     signed = money(subject, more, sign=True)
     shown = (
         (money(subject, paid), money(subject, paid + more))
@@ -276,10 +276,10 @@ def before_and_after(subject: Subject) -> doc.Table:
 
 def ladder(subject: Subject) -> list[doc.Block]:
     """Every step of the ladder, with what each adds."""
-    if not subject.steps:
+    if not subject.advice.ladder:
         return []
     steps = []
-    for step in subject.steps:
+    for step in subject.advice.ladder:
         speedup, cost = step.prediction.speedup, step.cost_per_month
         gain = numbers.ratio(speedup.value) if speedup else numbers.NONE
         price = (
@@ -298,7 +298,7 @@ def bill(subject: Subject) -> list[doc.Block]:
 
 def basis(subject: Subject) -> list[doc.Block]:
     """The recording, how well it is reproduced, the model's error, and every warning."""
-    advice, chosen = subject.advice, subject.chosen
+    advice, chosen = subject.advice, subject.option.prediction
     run = advice.run
     many = f"{numbers.count(sum(prediction is not None for prediction in subject.survey.predictions))}"
     facts = {
@@ -320,7 +320,7 @@ def basis(subject: Subject) -> list[doc.Block]:
 def risks(subject: Subject) -> doc.Table:
     """Each device that holds files after the move: power cut, wear, death."""
     rows = doc.table([], ["device"], after=["holds", "power cut", "worn out", "death of a drive"])
-    worn = {wear.device: wear for wear in subject.wear(subject.chosen)}
+    worn = {wear.device: wear for wear in subject.wear(subject.option.prediction)}
     moves = subject.moves  # devices that take files come first
     ordered = sorted(subject.advice.run.footprints, key=lambda role: role not in moves)
     for device, roles in gathered((moves.get(role, RECORDED), role) for role in ordered).items():

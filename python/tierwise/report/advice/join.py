@@ -6,9 +6,14 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.advise import Advice, Move, Option, Terms, Wear
+from tierwise.advise import Advice, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs, wear
+<<<<<<< HEAD
 from tierwise.advise.option import MARGIN, is_told
+=======
+from tierwise.advise.durability import lost_at_stop
+from tierwise.advise.option import is_told
+>>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
@@ -60,11 +65,6 @@ class Subject:
         return self.advice.decision.option
 
     @property
-    def chosen(self) -> Prediction:
-        """Its prediction."""
-        return self.option.prediction
-
-    @property
     def bends_to_goal(self) -> bool:
         """Whether another placement would be advised without the goal."""
         return self.option.placement != self.advice.best.placement
@@ -78,11 +78,6 @@ class Subject:
     def moves(self) -> dict[Role, str]:
         """All that has to move: the placement, and what is taken along."""
         return self.placement | self.option.taken_along
-
-    @property
-    def steps(self) -> list[Move]:
-        """The ladder."""
-        return self.advice.ladder
 
     def wear(self, prediction: Prediction) -> list[Wear]:
         """The wear of each new device of a prediction."""
@@ -103,11 +98,6 @@ class Subject:
         """
         memory = lost_at_stop(placement_of(prediction)) and not lost_at_stop(self.placement)
         return not memory and is_told(prediction, self.advice.recorded)
-
-    @property
-    def margin(self) -> float:
-        """Ratio of two predicted rates up to which they count as equal."""
-        return MARGIN
 
     @property
     def command(self) -> str:

@@ -22,12 +22,12 @@ def comment(text: str) -> str:
 
 def hcl(text: str) -> str:
     """A string of Terraform's language without interpolation: ``${`` and ``%{`` are literal."""
-    return _quoted(text).replace("${", "$${").replace("%{", "%%{")
+    return yaml_string(text).replace("${", "$${").replace("%{", "%%{")
 
 
 def yaml_string(text: str) -> str:
     """A double-quoted string of YAML, in which JSON's escapes mean the same."""
-    return _quoted(text)
+    return json.dumps(printable(text), ensure_ascii=False)
 
 
 def without_jinja(text: str) -> str:
@@ -82,10 +82,6 @@ def _yaml_item(key: str, value: Any, indent: int) -> Iterator[str]:
         yield from yaml_lines(value, indent + 2)
     else:
         yield f"{key} {yaml_scalar(value)}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(printable(text), ensure_ascii=False)
 
 
 @dataclass(frozen=True)

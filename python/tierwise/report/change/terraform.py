@@ -62,7 +62,7 @@ def _resource(
         mib_per_s=_up(mb_per_s * _MIB_PER_MB),
         mb_per_s=_up(mb_per_s),
     )
-    yield comment(f"{_listed(roles)}: {profile.summary} ({profile.name})")
+    yield comment(f"{', '.join(roles)}: {profile.summary} ({profile.name})")
     yield f'resource "{volume["resource"]}" "{"_".join(roles)}" {{'
     yield from (f"  {line}" for line in arguments.strip().splitlines())
     yield "}"
@@ -71,11 +71,7 @@ def _resource(
 def _no_resource(change: Change, device: str, profile: Profile, roles: list[Role]) -> str:
     why = "you own it" if device in change.owned else "it is no volume that Terraform can rent here"
     size_gib = change.device_gib(device)
-    return f"{_listed(roles)}: {profile.name} for {size_gib} GiB has no resource: {why}."
-
-
-def _listed(roles: list[Role]) -> str:
-    return ", ".join(roles)
+    return f"{', '.join(roles)}: {profile.name} for {size_gib} GiB has no resource: {why}."
 
 
 def _up(value: float) -> int:

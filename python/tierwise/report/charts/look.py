@@ -224,9 +224,6 @@ def _styled(chart: alt.LayerChart, look: Look) -> alt.LayerChart:
     return styled
 
 
-Draw = Callable[[Look], "alt.LayerChart"]
-
-
 @dataclass(frozen=True)
 class Mark:
     """One figure in a chart.
@@ -244,23 +241,11 @@ class Mark:
     value: float
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One chart with data."""
-
-    name: str
-    description: str
-    draw: Draw
-    """Draws it in a look."""
-
-    def block(self, caption: str = "") -> Chart:
-        """The figure as a block of a document."""
-        return Chart(self.name, self.description, self.draw, caption)
-
-
-def figure(name: str, title: str, marks: Sequence[Mark], draw: Draw) -> Figure | None:
-    """The figure of some marks, or ``None`` if there are none."""
-    return Figure(name, in_words(title, marks), draw) if marks else None
+def figure(
+    name: str, title: str, marks: Sequence[Mark], draw: Callable[[Look], alt.LayerChart]
+) -> Chart | None:
+    """The chart of some marks, or ``None`` if there are none."""
+    return Chart(name, in_words(title, marks), draw) if marks else None
 
 
 def in_words(title: str, marks: Iterable[Mark]) -> str:

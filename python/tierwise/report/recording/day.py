@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from tierwise.advise import DayAdvice, LoadAdvice
@@ -10,7 +11,7 @@ from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.predict.timeline import Load, Moment, Timeline
 from tierwise.report import document as doc
-from tierwise.report.charts.look import Figure, Look, Mark, axis, figure, finish, legend, plotted
+from tierwise.report.charts.look import Look, Mark, axis, figure, finish, legend, plotted
 from tierwise.report.charts.look import colours as scale_of
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.advice import first_sentence
@@ -289,10 +290,10 @@ def _charts(day: Timeline) -> list[doc.Chart]:
         _lines("p99", "p99 latency (ms)", latencies, {"": "place-1"}),
         _lines("shares", "Share of time (%)", marks, colours),
     )
-    return [figure.block(_CAPTIONS.get(figure.name, "")) for figure in figures if figure]
+    return [replace(figure, caption=_CAPTIONS.get(figure.name, "")) for figure in figures if figure]
 
 
-def _lines(name: str, title: str, marks: Sequence[Mark], colours: Mapping[str, str]) -> Figure | None:
+def _lines(name: str, title: str, marks: Sequence[Mark], colours: Mapping[str, str]) -> doc.Chart | None:
     """Lines over the time of day, one for each group."""
 
     def draw(look: Look) -> alt.LayerChart:

@@ -76,9 +76,7 @@ def difference_words(difference: Difference) -> tuple[str, str, str]:
 
 def change_row(work_change: WorkChange) -> list[Cell | str]:
     """A part of a transaction's work, before and after."""
-    name = {"requests": "requests of the client", "processor time": "processor time"}.get(
-        work_change.what, work_change.what
-    )
+    name = "requests of the client" if work_change.what == "requests" else work_change.what
     shown = numbers.microseconds if work_change.what == "processor time" else numbers.significant
     factor = work_change.measured / work_change.predicted if work_change.predicted else None
     return [

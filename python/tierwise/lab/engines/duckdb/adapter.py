@@ -10,8 +10,8 @@ from typing import Any
 
 import duckdb
 
-from tierwise.lab.engines.commits import SQL_SCHEMA, SQL_TABLES, CommitSession, SqlCommitSession
-from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
+from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
@@ -182,7 +182,7 @@ _SHARE_OF_MEMORY = 0.8
 """DuckDB's own limit covers only its buffers; part of the memory outside them is fixed."""
 
 
-class DuckAdapter:
+class DuckAdapter(Adapter):
     """One database; each session is a separate connection to it."""
 
     def __init__(self) -> None:
@@ -196,10 +196,6 @@ class DuckAdapter:
             config={**_sizes(opening), **opening.settings, **_places(opening)},
         )
         _lock(self._connection, opening)
-
-    def driver(self) -> tuple[str, object]:
-        """This adapter, which connects the clients."""
-        return "python", self
 
     def connect(self) -> DuckSession:
         """Open a session."""
@@ -229,11 +225,6 @@ class DuckAdapter:
         """All of duckdb_settings()."""
         rows = self._connection.cursor().execute("SELECT name, coalesce(value, '') FROM duckdb_settings()")
         return dict(rows.fetchall())
-
-    def make_commit_tables(self) -> None:
-        """Make the tables of the load of commits."""
-        for _, statement in SQL_SCHEMA:
-            self._in_session(statement)
 
     def commit_session(self) -> CommitSession:
         """A connection of its own."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.commits import CommitSession
+from tierwise.lab.engines.commits import SQL_SCHEMA, CommitSession
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
 from tierwise.results.measurements import Counters, SpaceUse
@@ -43,7 +43,8 @@ class Adapter(Protocol):
         """Make the database, or open it and recover if it was not closed."""
 
     def driver(self) -> tuple[str, object]:
-        """Driver and address for ``_core.Clients``."""
+        """Driver and address for ``_core.Clients``: this adapter, which connects the clients."""
+        return "python", self
 
     def execute(self, statement: str) -> None:
         """Run one schema statement."""
@@ -61,7 +62,9 @@ class Adapter(Protocol):
         """Every setting of the open database."""
 
     def make_commit_tables(self) -> None:
-        """Make the tables of the load of commits."""
+        """Make the tables of the load of commits, in SQL."""
+        for _, statement in SQL_SCHEMA:
+            self.execute(statement)
 
     def commit_session(self) -> CommitSession:
         """Open a session of the load of commits."""

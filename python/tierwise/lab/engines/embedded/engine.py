@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 from tierwise.host import ledger, page_cache
 from tierwise.host.cpu import process_cpu_s
-from tierwise.lab.engines.base import Clients
+from tierwise.lab.engines.base import Clients, ProcessEngine
 from tierwise.lab.engines.commits import CommitLedger, Found
 from tierwise.lab.engines.embedded.process import WorkerLink, WorkerProcess
-from tierwise.lab.engines.process_engine import ProcessEngine
 from tierwise.lab.engines.thread_waits import ThreadWaitProbe
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -117,7 +116,7 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
             )
         return WorkerProcess(self.name, self.adapter, self._user)
 
-    def _make_database(self, process: WorkerProcess) -> None:  # noqa: ARG002  (of servers)
+    def _make_database(self) -> None:
         self.start()
         self.stop()
 

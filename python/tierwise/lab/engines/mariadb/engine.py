@@ -99,7 +99,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def _make_process(self) -> MariadbServer:
         return MariadbServer(self.name, self._binaries, self._user)
 
-    def _make_database(self, process: MariadbServer) -> None:
+    def _make_database(self) -> None:
+        process = self._known_process()
         self._temp = self.directories.get(Role.TEMP) or self._made.make_beside(Role.SYSTEM, "temp")
         ours = {name: value for name, value in self._all_settings().items() if name != "log_bin"}
         process.install(

@@ -116,10 +116,17 @@ def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
 _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
 
 
+def grave_lines(log: str) -> list[str]:
+    """Messages of a server's log that report a loss, oldest first."""
+    matches = (_GRAVE.search(line) for line in log.splitlines())
+    return [match[1] or match.group() for match in matches if match]
+
+
 class MariadbServer(ServerProcess):
     """The process, and a home for its socket and its log off the placed devices. It crashes by SIGKILL."""
 
     memory_setting: ClassVar = "innodb_buffer_pool_size"
+    grave_lines = staticmethod(grave_lines)
 
     def __init__(self, name: str, binaries: MariadbBinaries, user: ServerUser | None) -> None:
         super().__init__(name, "mariadb", user)
@@ -187,17 +194,7 @@ class MariadbServer(ServerProcess):
         cause = next(iter(grave_lines(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
         return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause, self.memory_setting))
 
-    def grave_lines(self, log: str) -> list[str]:
-        """Those with [ERROR], or about a full disk."""
-        return grave_lines(log)
-
 
 def options_of(data: Path, settings: Mapping[str, str]) -> list[str]:
     """The data directory and settings as options of a command line."""
     return [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
-
-
-def grave_lines(log: str) -> list[str]:
-    """Messages of a server's log that report a loss, oldest first."""
-    matches = (_GRAVE.search(line) for line in log.splitlines())
-    return [match[1] or match.group() for match in matches if match]

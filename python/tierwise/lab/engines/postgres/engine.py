@@ -186,7 +186,8 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def _make_process(self) -> PostgresServer:
         return PostgresServer(self.name, self._binaries, self._user, socket_dir=self._socket_dir)
 
-    def _make_database(self, process: PostgresServer) -> None:
+    def _make_database(self) -> None:
+        process = self._known_process()
         self._initdb(process)
         self._make_client_and_tablespaces()
         if self._own.log_members == 2:

@@ -173,6 +173,7 @@ class PostgresServer(ServerProcess):
     """
 
     memory_setting: ClassVar = MEMORY_SETTING
+    grave_lines = staticmethod(grave_lines)
     _stop_signal = signal.SIGINT
     _crash_signal = signal.SIGQUIT
 
@@ -289,10 +290,6 @@ class PostgresServer(ServerProcess):
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""
         return explain(f"engine {self._name} {what}", self._recent_log())
-
-    def grave_lines(self, log: str) -> list[str]:
-        """PANIC, FATAL, and a full disk."""
-        return grave_lines(log)
 
     def _address(self, account: str, database: str) -> str:
         return f"host='{self.socket_dir}' port={PORT} user={account} dbname={database}"

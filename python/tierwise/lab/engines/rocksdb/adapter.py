@@ -13,7 +13,7 @@ from typing import Any
 from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 
 from tierwise.lab.engines.commits import CommitSession
-from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.lab.engines.objects.operations import Kind, parse_kind
 from tierwise.lab.engines.objects.store import Locks, ObjectClient, Pair, Store, kind_key, kinds_prefix
 from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
@@ -176,7 +176,7 @@ _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
 
 
-class RocksAdapter:
+class RocksAdapter(Adapter):
     """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
@@ -202,10 +202,6 @@ class RocksAdapter:
         self._group = GroupCommit(lambda: self._database.flush_wal(True))
         declared = [value.decode() for _, value in self.scan(kinds_prefix())]
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
-
-    def driver(self) -> tuple[str, object]:
-        """This adapter, which connects the clients."""
-        return "python", self
 
     def connect(self) -> ObjectClient:
         """Open a session."""

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from tierwise import _core
-from tierwise.lab.engines.commits import SQL_SCHEMA, CommitSession, SqlCommitSession
-from tierwise.lab.engines.embedded.adapter import Opening
+from tierwise.lab.engines.commits import CommitSession, SqlCommitSession
+from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.lab.engines.sqlite import settings as sqlite_settings
 from tierwise.model.errors import StatementError
 from tierwise.model.placement import Role
@@ -27,7 +27,7 @@ _SPACE = """
 """
 
 
-class SqliteAdapter:
+class SqliteAdapter(Adapter):
     """One database."""
 
     def open(self, opening: Opening) -> None:
@@ -97,11 +97,6 @@ class SqliteAdapter:
         shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in rows_of.items() if rows}
         options = (row[0] for row in self._rows("PRAGMA compile_options"))
         return {**shown, "compile_options": " ".join(options)}
-
-    def make_commit_tables(self) -> None:
-        """Make the tables of the load of commits."""
-        for _, statement in SQL_SCHEMA:
-            self._database.query(statement)
 
     def commit_session(self) -> CommitSession:
         """A connection of its own, which waits for the others' transactions at its first statement."""

@@ -31,7 +31,6 @@ from tierwise.report.charts.builders import (
     stacked_chart,
 )
 from tierwise.report.charts.look import (
-    Figure,
     Look,
     Mark,
     axis,
@@ -49,13 +48,14 @@ from tierwise.report.charts.look import (
     shape_legend,
     zero_x,
 )
+from tierwise.report.document import Chart
 from tierwise.report.palette import ROLE_COLOURS, placement_names
 from tierwise.results import WaitClass
 
 _MOST_NORMALISED = 12
 
 
-def lap_times_figure(comparison: Comparison) -> Figure | None:
+def lap_times_figure(comparison: Comparison) -> Chart | None:
     """Median time of every lap with its interval, on a log scale; capped laps are hollow."""
     timed = [
         (lap, cell, cell.elapsed)
@@ -82,7 +82,7 @@ def lap_times_figure(comparison: Comparison) -> Figure | None:
     return figure("laps", "Median time of each lap", bars, draw)
 
 
-def normalised_figure(comparison: Comparison) -> Figure | None:
+def normalised_figure(comparison: Comparison) -> Chart | None:
     """Time of every lap in percent of its slowest placement: less is better."""
     laps = chief_laps(comparison.laps)
     if len(laps) > _MOST_NORMALISED or len(comparison.rows) < 2:
@@ -101,7 +101,7 @@ def normalised_figure(comparison: Comparison) -> Figure | None:
     return figure("laps-normalised", title, bars, draw)
 
 
-def lap_ratios_figure(comparison: Comparison) -> Figure | None:
+def lap_ratios_figure(comparison: Comparison) -> Chart | None:
     """Speed-up of each lap over the baseline, with its interval; a triangle marks a bound."""
     points = [
         (lap.label, cell.placement, cell.speedup)
@@ -127,7 +127,7 @@ def _text(cell: LapCell, figure: str) -> str:
 _MOST_LINES = 40
 
 
-def levels_figure(sweep: SweepResult, baseline: str) -> Figure | None:
+def levels_figure(sweep: SweepResult, baseline: str) -> Chart | None:
     """Whole runs over the swept values, one line per placement; points slower with more are marked."""
     lines = [line for line in sweep.lines if line.lap is None and line.score is None]
     points = [
@@ -154,7 +154,7 @@ def levels_figure(sweep: SweepResult, baseline: str) -> Figure | None:
     return figure("levels", f"Whole runs over {sweep.name}", points, draw)
 
 
-def ratios_figure(sweep: SweepResult, placement: str, number: int) -> Figure | None:
+def ratios_figure(sweep: SweepResult, placement: str, number: int) -> Chart | None:
     """Speed-up of each lap and each score over the least value, under one placement."""
     lines = [line for line in sweep.lines if line.placement == placement and (line.lap or line.score)]
     points = [
@@ -186,7 +186,7 @@ WAIT_NAMES: dict[WaitClass, str] = {
 }
 
 
-def level_figure(comparison: Comparison) -> Figure | None:
+def level_figure(comparison: Comparison) -> Chart | None:
     """Elapsed time, or rate, of every placement: each run, the median and its interval."""
     by_rate = comparison.measure == "rate"
     title, unit = ("Transactions a second", "/s") if by_rate else ("Elapsed time (s)", " s")
@@ -215,7 +215,7 @@ def level_figure(comparison: Comparison) -> Figure | None:
     return figure("elapsed", f"{title}, median with 95 % interval", dots, draw)
 
 
-def speedup_figure(comparison: Comparison) -> Figure | None:
+def speedup_figure(comparison: Comparison) -> Chart | None:
     """Ratio to the baseline, on a log scale, with a line at 1."""
     title = comparison.ratio_title
     speedups = {row.placement: row.speedup for row in comparison.rows if row.speedup is not None}
@@ -228,7 +228,7 @@ def speedup_figure(comparison: Comparison) -> Figure | None:
     return figure("speedup", f"{title}, with 95 % interval", dots, draw)
 
 
-def waits_figure(comparison: Comparison) -> Figure | None:
+def waits_figure(comparison: Comparison) -> Chart | None:
     """Shares of session time, in percent, mean over the valid runs."""
     palette = {WAIT_NAMES[kind]: f"wait-{kind}" for kind in WAIT_CLASSES}
 
@@ -259,7 +259,7 @@ def waits_figure(comparison: Comparison) -> Figure | None:
 _MOST_ROWS = 60
 
 
-def pairs_figure(comparison: SetComparison) -> Figure | None:
+def pairs_figure(comparison: SetComparison) -> Chart | None:
     """How many times faster B is than A; ``None`` if no time or rate has a counterpart in the other set."""
     speeds = {
         ", ".join(part for part in (name or "whole run", pair.label) if part): ratio
@@ -288,7 +288,7 @@ class _Run(Mark):
     status: str
 
 
-def paper_figure(comparison: Comparison) -> Figure | None:
+def paper_figure(comparison: Comparison) -> Chart | None:
     """Ratio of baseline to placement, in the paper and in our runs."""
     ratios = [
         Mark(f"{row.label}, {row.placement}", side, f"{numbers.ratio(value)}×", value)
@@ -331,7 +331,7 @@ def _side(base: alt.Chart, side: str, look: Look) -> list[alt.Chart]:
     ]
 
 
-def order_figure(comparison: Comparison) -> Figure | None:
+def order_figure(comparison: Comparison) -> Chart | None:
     """Elapsed time, or rate, of every run in execution order; it shows drift and outliers."""
     by_rate = comparison.measure == "rate"
     text = numbers.significant if by_rate else numbers.seconds
@@ -364,7 +364,7 @@ def order_figure(comparison: Comparison) -> Figure | None:
     return figure("order", "Every run in the order it ran", runs, draw)
 
 
-def busy_figure(comparison: Comparison) -> Figure | None:
+def busy_figure(comparison: Comparison) -> Chart | None:
     """Share of the elapsed time in which each role kept its device busy, in percent."""
     bars = [
         Bar(io.name, row.placement, numbers.percent(io.busy_share), 100 * io.busy_share)
@@ -380,7 +380,7 @@ def busy_figure(comparison: Comparison) -> Figure | None:
     return figure("io", "Share of elapsed time in which the device was busy, by role", bars, draw)
 
 
-def bytes_figure(comparison: Comparison) -> Figure | None:
+def bytes_figure(comparison: Comparison) -> Chart | None:
     """MiB written and read, stacked by role."""
     return _volume(
         comparison,
@@ -391,7 +391,7 @@ def bytes_figure(comparison: Comparison) -> Figure | None:
     )
 
 
-def requests_figure(comparison: Comparison) -> Figure | None:
+def requests_figure(comparison: Comparison) -> Chart | None:
     """Requests that reached the devices, stacked by role."""
     of = lambda io: {"written": io.writes, "read": io.reads}  # noqa: E731
     return _volume(comparison, "requests", "Requests", of, numbers.count)
@@ -403,7 +403,7 @@ def _volume(
     title: str,
     of: Callable[[IoRow], dict[str, float]],
     text: Callable[[float], str],
-) -> Figure | None:
+) -> Chart | None:
     """``of`` gives the volume of a role in each direction."""
     slices = []
     for row in comparison.rows:
@@ -419,7 +419,7 @@ def _volume(
     return figure(name, title, slices, draw)
 
 
-def amplification_figure(comparison: Comparison) -> Figure | None:
+def amplification_figure(comparison: Comparison) -> Chart | None:
     """Bytes at the devices over bytes written by the engine, and flash bytes over host bytes."""
     bars = [
         Bar(f"{row.placement}, {name}", "", f"{numbers.ratio(value)}×", value)
@@ -434,7 +434,7 @@ def amplification_figure(comparison: Comparison) -> Figure | None:
     return figure("amplification", title, bars, draw)
 
 
-def latency_figure(comparison: Comparison) -> Figure | None:
+def latency_figure(comparison: Comparison) -> Chart | None:
     """Percentiles of the latency of all transactions, median and range of the runs."""
     points = [
         LinePoint(
@@ -453,7 +453,7 @@ def latency_figure(comparison: Comparison) -> Figure | None:
     return figure("latency", "Latency of transactions", points, draw)
 
 
-def patterns_figure(comparison: Comparison) -> Figure | None:
+def patterns_figure(comparison: Comparison) -> Chart | None:
     """Throughput of every pattern of a device benchmark with its interval, on a log scale."""
     rates = [(row, row.mb_per_s) for row in (comparison.benchmark.rows if comparison.benchmark else [])]
     dots = [dot(row.title, row.placement, rate, numbers.significant, " MB/s") for row, rate in rates]
@@ -485,19 +485,19 @@ _CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "pap
 """Charts of each study on a page of many studies."""
 
 
-def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Figure]:
+def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Chart]:
     """Name -> figure, for figures with data."""
     makers = (patterns_figure,) if comparison.benchmark else _OF_COMPARISON
     figures = _by_name(make(comparison) for make in makers)
     return {name: figure for name, figure in figures.items() if name in _CHIEF or not chief_only}
 
 
-def figures_of_sweep(sweep_result: SweepResult, baseline: str) -> dict[str, Figure]:
+def figures_of_sweep(sweep_result: SweepResult, baseline: str) -> dict[str, Chart]:
     """Charts of whole runs over the setting, then of the ratios of each placement's laps."""
     placements = dict.fromkeys(line.placement for line in sweep_result.lines)
     ratios = (ratios_figure(sweep_result, name, number) for number, name in enumerate(placements, start=1))
     return _by_name([levels_figure(sweep_result, baseline), *ratios])
 
 
-def _by_name(figures: Iterable[Figure | None]) -> dict[str, Figure]:
+def _by_name(figures: Iterable[Chart | None]) -> dict[str, Chart]:
     return {figure.name: figure for figure in figures if figure is not None}

@@ -6,7 +6,7 @@ One page for many studies, with a section for each. A study without results stat
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierwise.lab.analysis.answer import Answer, Comparison
@@ -129,7 +129,7 @@ def _evidence(comparison: Comparison, answer: Answer, brief: bool) -> Iterator[B
     figures = figures_of(comparison, brief)
 
     def charts(*names: str) -> list[Block]:
-        return [figures[name].block(_WORDS["charts"][name]) for name in names if name in figures]
+        return [replace(figures[name], caption=_WORDS["charts"][name]) for name in names if name in figures]
 
     if comparison.benchmark:
         yield Section(
@@ -234,7 +234,7 @@ def _validity(comparison: Comparison, chart: Sequence[Block]) -> Iterator[Block]
 
 def _sweep(sweep: SweepResult, answer: Answer, identity: str) -> Section:
     charts = [
-        figure.block(_WORDS["charts"]["levels" if name == "levels" else "ratios"])
+        replace(figure, caption=_WORDS["charts"]["levels" if name == "levels" else "ratios"])
         for name, figure in figures_of_sweep(sweep, answer.study.baseline).items()
     ]
     rows = swept_rows(sweep, answer.figures_along(sweep), answer.study)

@@ -13,7 +13,7 @@ from tierwise.host import users
 from tierwise.host.disk.disk import CutReport, EmulatedDisk
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.engines.commits import ITEMS, MOST_COMMITS, SQL_INDEX, CommitLedger, Found, item_of
-from tierwise.lab.engines.documented import Salvage, guide
+from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
@@ -351,7 +351,7 @@ class DeathBed(FaultBed):
 
     def _start_again(self, role: Role, seed: int, load: Load) -> DeviceDeath:
         """Try each way to start until one serves."""
-        known, owed = guide(self.engine), len(self.books.kept | load.acknowledged().keys())
+        known, owed = self.engine.guide(), len(self.books.kept | load.acknowledged().keys())
         attempts: list[Attempt] = []
         for step in known.attempts(role):
             attempts.append(self._attempt(step, load, known.use.get(role)))

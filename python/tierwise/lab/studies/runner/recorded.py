@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,17 +12,13 @@ from pathlib import Path
 from tierwise.capture.record import Session
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target, load
+from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.thread_waits import threads
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.names import path_in
 from tierwise.recording import remove_recording
-
-_RULES = {"postgres-system": "postgres"}
-"""Engine name -> name of its rules, where the two differ."""
-
-_CLIENT_THREAD = "tierwise-client"
-"""Thread name set by the clients' driver."""
 
 
 @dataclass(frozen=True)
@@ -108,17 +103,13 @@ def recording_of(
 
 def _client_threads() -> list[int]:
     """Threads of this process that are clients of a server; a library's clients run in its worker."""
-    client_threads = []
-    for path in Path("/proc/self/task").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if (path / "comm").read_text().strip() == _CLIENT_THREAD:
-                client_threads.append(int(path.name))
-    return client_threads
+    clients, _ = threads([Path("/proc/self/task")])
+    return [int(thread.name) for thread in clients]
 
 
 def recording_target(engine: Engine, storage: Storage) -> Target:
     """The target for a study's engine, which classifies its own files and tells an index from a table."""
-    rules = load(_RULES.get(engine.name, engine.name))
+    rules = load(engines.family(engine.name))
     settings = engine.settings()
 
     def role_of(path: str) -> str | None:

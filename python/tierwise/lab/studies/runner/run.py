@@ -146,7 +146,7 @@ def _causes(engine: Engine) -> list[str]:
 
 def _out_of_memory(engine: Engine) -> list[str]:
     limit = engine.confinement
-    if not isinstance(limit, MemoryLimit) or not limit.kills():
+    if limit is None or not limit.kills():
         return []
     return [f"the kernel ended {limit.kills()} processes at the limit of {limit.size_bytes >> 20}M of memory"]
 

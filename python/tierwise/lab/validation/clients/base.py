@@ -119,26 +119,19 @@ def _check(family: str, name: str, value: Option, default: Option) -> None:
     raise TierwiseError(f"{family}: option {name!r} is {value!r}", fix)
 
 
-def command(
-    name: str,
-    program: Sequence[str | Path] | Command,
-    database: Database,
-    *,
-    variables: Mapping[str, str] | None = None,
-    timeout_s: float = _LONGEST_S,
-) -> str:
+def command(name: str, program: Sequence[str | Path] | Command, database: Database) -> str:
     """Run a client program to its end, as the database's user, and return its output."""
     log = database.outer / f"{name}.out"
-    return finished(name, database.start_program(name, program, log, variables), log, timeout_s)
+    return finished(name, database.start_program(name, program, log), log)
 
 
-def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
+def finished(name: str, process: processes.Process, log: Path) -> str:
     """Wait for a client program to end and return its output."""
     try:
-        status = process.wait(timeout_s)
+        status = process.wait(_LONGEST_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        raise TierwiseError(f"{name} did not end within {timeout_s:g} s", "give it less to do") from None
+        raise TierwiseError(f"{name} did not end within {_LONGEST_S:g} s", "give it less to do") from None
     except BaseException:
         process.kill()
         raise

@@ -9,16 +9,18 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import Target, of_pid
 from tierwise.host import mounts, processes, programs
 from tierwise.host.interpreter import Command
 from tierwise.host.users import ids, require_reachable, unreachable_part
+from tierwise.lab.engines import documented
+from tierwise.lab.engines.base import Engine
 from tierwise.lab.engines.postgres.binaries import SYSTEM_ROOT
 from tierwise.lab.engines.process_engine import EngineProcess
-from tierwise.lab.engines.server_engine import ServerProcess
+from tierwise.lab.engines.server_engine import Installation, ServerProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
 from tierwise.model.placement import Role
@@ -73,15 +75,11 @@ class Database(EngineProcess):
         return self._home.outer
 
     def start_program(
-        self,
-        name: str,
-        program: Sequence[str | Path] | Command,
-        log: Path,
-        variables: Mapping[str, str] | None = None,
+        self, name: str, program: Sequence[str | Path] | Command, log: Path
     ) -> processes.Process:
         """Start a program as the database's user, with its output in a new file."""
         log.unlink(missing_ok=True)
-        return programs.start(f"validate-{name}", program, home=self._home, variables=variables, log=log)
+        return programs.start(f"validate-{name}", program, home=self._home, log=log)
 
     def input_file(self, name: str, text: str) -> Path:
         """Write a file that the user may read and only the caller may change."""
@@ -144,15 +142,31 @@ class Server(Database, ServerProcess):
     """A server process, in directories that no other user may read."""
 
     data = Path()
+    studied: ClassVar[type[Engine]]
+    """The same server as an engine of studies, whose settings it takes."""
+
+    @staticmethod
+    @abstractmethod
+    def installation() -> Installation:
+        """Its programs on this machine."""
 
     @classmethod
-    @abstractmethod
+    def checked(cls, settings: Mapping[str, str]) -> dict[str, str]:
+        """The settings, if a study may give them."""
+        return documented.checked(cls.engine, settings, cls.studied.allowed_settings())
+
+    @classmethod
     def check_settings(cls, settings: Mapping[str, str]) -> None:
         """Ask the server's own parser, before anything is made.
 
         Raises:
             TierwiseError: naming a setting that a study may not give, or whose value the server refuses.
         """
+        cls.installation().check(cls.engine, cls.checked(settings))
+
+    def version(self) -> str:
+        """Version reported by the server."""
+        return self.installation().version
 
     @abstractmethod
     def make_empty(self) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.host.users import server_user
-from tierwise.lab.engines.documented import checked
 from tierwise.lab.engines.mariadb import server
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
@@ -30,23 +29,14 @@ class MariadbServer(Server, server.MariadbServer):
     """The redo log and temporary files have directories of their own by settings."""
 
     engine = "mariadb"
+    studied = MariadbEngine
+    installation = staticmethod(installed)
 
     def __init__(self, settings: Mapping[str, str], *, binary_log: bool = False) -> None:
-        self.settings = checked(
-            self.engine, settings, MariadbEngine.allowed_settings()
-        )  # before a home is made
+        self.settings = self.checked(settings)  # before a home is made
         super().__init__(self.engine, installed(), server_user())
         self._binary_log = {"log-bin": "binlog", "server-id": "1"} if binary_log else {}
         self._log = self._temp = Path()
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, str]) -> None:
-        """Let mariadbd read them."""
-        installed().check(cls.engine, checked(cls.engine, settings, MariadbEngine.allowed_settings()))
-
-    def version(self) -> str:
-        """Version reported by the server."""
-        return self._binaries.version
 
     def make_empty(self) -> None:
         """Run mariadb-install-db."""

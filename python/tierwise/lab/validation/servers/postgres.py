@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tierwise.capture.sql_session import Dsn
 from tierwise.host.users import server_user
-from tierwise.lab.engines.documented import checked
 from tierwise.lab.engines.postgres import server
 from tierwise.lab.engines.postgres.binaries import system
 from tierwise.lab.engines.postgres.engine import PostgresEngine
@@ -38,16 +37,12 @@ class PostgresServer(Server, server.PostgresServer):
     """The log and temporary files can be placed separately, through links from the data directory."""
 
     engine = "postgres"
+    studied = PostgresEngine
+    installation = staticmethod(system)
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        # Checked before a home is made.
-        self.settings = checked(self.engine, settings, PostgresEngine.allowed_settings())
+        self.settings = self.checked(settings)  # before a home is made
         super().__init__(self.engine, system(), server_user())
-
-    @classmethod
-    def check_settings(cls, settings: Mapping[str, str]) -> None:
-        """Let postgres read them."""
-        system().check(cls.engine, checked(cls.engine, settings, PostgresEngine.allowed_settings()))
 
     @property
     def superuser_dsn(self) -> str:
@@ -57,10 +52,6 @@ class PostgresServer(Server, server.PostgresServer):
     def tool(self, program: str) -> list[str | Path]:
         """A client program of the installation, with the clients' login."""
         return [self.bin / program, "-h", self.home, "-p", str(server.PORT), "-U", CLIENT]
-
-    def version(self) -> str:
-        """Version reported by the server."""
-        return self._binaries.version
 
     def make_empty(self) -> None:
         """Run initdb."""

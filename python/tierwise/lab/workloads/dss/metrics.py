@@ -7,37 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
 
 from tierwise.lab.workloads.dss.parameters import QUERIES
 from tierwise.lab.workloads.dss.sequence import power_laps, throughput_streams
+from tierwise.results import LapResult
 
 _SHORTEST_S = 0.1
 _COUNTS_AS_SHORTEST_S = 0.05
 _LONGEST_TO_SHORTEST = 1000
 
 
-class TimedLap(Protocol):
-    """The fields of a lap's result that the metrics use."""
-
-    @property
-    def name(self) -> str:
-        """Name of the lap in the program."""
-
-    @property
-    def status(self) -> str:
-        """``ok``, or why its time does not count."""
-
-    @property
-    def started_s(self) -> float | None:
-        """Start in seconds since any moment that all laps share."""
-
-    @property
-    def elapsed_s(self) -> float:
-        """From its beginning to its end."""
-
-
-def scores(score: Mapping[str, float], laps: Iterable[TimedLap]) -> dict[str, float]:
+def scores(score: Mapping[str, float], laps: Iterable[LapResult]) -> dict[str, float]:
     """The metrics of a run; absent if one of their laps was capped, failed or not run.
 
     Args:
@@ -85,7 +65,7 @@ def composite_at_size(power: float, throughput: float) -> float:
 
 
 def _scores(
-    ended: Mapping[str, TimedLap], interval: Callable[[float], float], score: Mapping[str, float]
+    ended: Mapping[str, LapResult], interval: Callable[[float], float], score: Mapping[str, float]
 ) -> dict[str, float]:
     result = {}
     scale_factor, streams = score["scale_factor"], round(score["streams"])
@@ -105,7 +85,7 @@ def _scores(
     return result
 
 
-def _span_s(laps: Sequence[TimedLap]) -> float:
+def _span_s(laps: Sequence[LapResult]) -> float:
     """From the beginning of the first to the end of the last."""
     begun = [(lap.started_s or 0.0, lap.elapsed_s) for lap in laps]
     return max(start + elapsed for start, elapsed in begun) - min(start for start, _ in begun)
