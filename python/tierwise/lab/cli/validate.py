@@ -17,18 +17,13 @@ from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.lab.cli.progress import ConsoleProgress
 from tierwise.lab.report.accuracy import COLUMNS, accuracy_chart, accuracy_page, summary_rows
-<<<<<<< HEAD
-from tierwise.lab.validation import Case, Row
-from tierwise.lab.validation.rows import Round
-from tierwise.model import numbers
-=======
 from tierwise.lab.validation import judging, runner
 from tierwise.lab.validation.accuracy import Accuracy
 from tierwise.lab.validation.calibration import to_toml
 from tierwise.lab.validation.case import Case, cases_of
 from tierwise.lab.validation.rows import Round, Row, read_rows
 from tierwise.lab.validation.spec import ValidationSpec, load
->>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
@@ -148,13 +143,8 @@ def run(
         if estimate:
             for planned in cases:
                 planned.check()
-<<<<<<< HEAD
-            minutes = sum(validate.estimate_s(planned, spec, rows) for planned in cases) / 60
-            console.print(f"{numbers.counted(len(cases), 'case')}: about {minutes:.0f} min", highlight=False)
-=======
             minutes = sum(runner.estimate_s(planned, spec, rows) for planned in cases) / 60
-            console.print(f"{len(cases)} cases: about {minutes:.0f} min", highlight=False)
->>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
+            console.print(f"{numbers.counted(len(cases), 'case')}: about {minutes:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "seed": seed, "fresh": fresh}
         _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)

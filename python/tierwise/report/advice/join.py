@@ -8,12 +8,7 @@ from pathlib import Path
 
 from tierwise.advise import Advice, Option, Terms, Wear
 from tierwise.advise.costs import Bill, Costs, wear
-<<<<<<< HEAD
-from tierwise.advise.option import MARGIN, is_told
-=======
-from tierwise.advise.durability import lost_at_stop
 from tierwise.advise.option import is_told
->>>>>>> e315096ad71958430450ee894d5b3b16a5d88dce
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
