@@ -27,7 +27,7 @@ def test_the_time_is_told_before_anything_runs(cases: Path, tmp_path: Path) -> N
     held_back = CliRunner().invoke(
         app, ["validate", str(cases), "--estimate", "--round", "prospective", "--output", str(out)]
     )
-    assert "1 cases: about" in held_back.output
+    assert "1 case: about" in held_back.output
     assert not out.exists()
 
 
