@@ -171,12 +171,7 @@ impl ServedDevice {
         };
         let sector = offset / SECTOR_BYTES;
         let sectors = (offset + length).div_ceil(SECTOR_BYTES) - sector;
-        let request = Request {
-            op,
-            sector,
-            sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
-            fua: false,
-        };
+        let request = Request::new(op, sector, u32::try_from(sectors).unwrap_or(u32::MAX));
         let tag = incoming.tag;
         let arrival = Arrival {
             partition: incoming.partition,

@@ -70,12 +70,7 @@ impl Pattern {
 
 // The requests of a pattern, one after another.
 
-const FLUSH: Request = Request {
-    op: Op::Flush,
-    sector: 0,
-    sectors: 0,
-    fua: false,
-};
+const FLUSH: Request = Request::FLUSH;
 
 /// The endless stream of a pattern's requests; allocates nothing.
 #[derive(Clone, Debug)]
@@ -132,11 +127,6 @@ impl Iterator for Requests {
         let op = self.op();
         self.writes_since_flush += u32::from(op == Op::Write);
         let sectors = self.pattern.block_sectors();
-        Some(Request {
-            op,
-            sector: self.block() * u64::from(sectors),
-            sectors,
-            fua: false,
-        })
+        Some(Request::new(op, self.block() * u64::from(sectors), sectors))
     }
 }

@@ -66,12 +66,7 @@ impl<'a> Writer<'a> {
     fn submit(&mut self, id: u64) {
         let places = self.device.capacity_sectors() / u64::from(WRITE_SECTORS);
         let place = self.random.below(places);
-        let request = Request {
-            op: Op::Write,
-            sector: place * u64::from(WRITE_SECTORS),
-            sectors: WRITE_SECTORS,
-            fua: false,
-        };
+        let request = Request::new(Op::Write, place * u64::from(WRITE_SECTORS), WRITE_SECTORS);
         self.submitted[id as usize] = self.now;
         self.device.submit(self.now, id, request);
     }

@@ -59,12 +59,7 @@ fn simulated() -> Vec<f64> {
         .build(SEED);
     let (mut now, mut completions, mut times) = (0, Vec::new(), Vec::new());
     for (id, offset) in (0..).zip(offsets()) {
-        let request = Request {
-            op: Op::Read,
-            sector: offset / 512,
-            sectors: (BLOCK / 512) as u32,
-            fua: false,
-        };
+        let request = Request::new(Op::Read, offset / 512, (BLOCK / 512) as u32);
         device.submit(now, id, request);
         completions.clear();
         while completions.is_empty() {

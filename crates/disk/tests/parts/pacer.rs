@@ -64,12 +64,7 @@ fn pacer(path: Nanos) -> Pacer<u32> {
 }
 
 fn read(reply: u32) -> Arrival<u32> {
-    let request = Request {
-        op: Op::Read,
-        sector: 0,
-        sectors: 8,
-        fua: false,
-    };
+    let request = Request::new(Op::Read, 0, 8);
     Arrival {
         partition: 0,
         request,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::drive::{Drive, Zone};
-use crate::hdd::import::drive::{Cache, Overheads};
+use super::{Drive, Zone};
+use crate::hdd::import::{Cache, Overheads};
 
 /// The whole profile, with `seek` as pairs of distance in cylinders and time in milliseconds.
 pub(super) fn profile(drive: &Drive, seek: &[(f64, f64)]) -> String {
