@@ -3,14 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::model::{Array, Event, Owner};
-use super::slab::Slab;
+use crate::Nanos;
 use crate::array::ControllerParams;
-use crate::array::layout::{Layout, Level, Touched};
-use crate::array::slab::{NONE, Runs};
+use crate::array::layout::{Layout, Level};
 use crate::driver::RESERVED;
 use crate::random::GOLDEN_GAMMA;
-use crate::{Nanos, Op, Request};
 
 /// Dirty sectors of one line, gathered since the line was last destaged.
 #[derive(Clone, Copy, Debug)]
@@ -343,118 +340,158 @@ impl Destage {
     }
 }
 
-// Writes through the controller's cache, as [`super::cache`] decides.
+// Records named by a number while they live; freed slots are used again.
 
-impl Array {
-    /// Whether a write goes to the cache rather than through to the members.
-    pub(super) fn takes(&self, write: &Request) -> bool {
-        self.destage.as_ref().is_some_and(|destage| {
-            u64::from(write.sectors) <= destage.cache.room() && (destage.protected || !write.fua)
+/// A growing store that allocates only when more records live than ever before.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    records: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T: Copy> Slab<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            records: Vec::with_capacity(RESERVED),
+            free: Vec::with_capacity(RESERVED),
+        }
+    }
+
+    pub(super) fn insert(&mut self, record: T) -> u32 {
+        if let Some(name) = self.free.pop() {
+            self.records[name as usize] = record;
+            return name;
+        }
+        self.records.push(record);
+        (self.records.len() - 1) as u32
+    }
+
+    pub(super) fn remove(&mut self, name: u32) -> T {
+        self.free.push(name);
+        self.records[name as usize]
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, name: u32) -> &T {
+        &self.records[name as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, name: u32) -> &mut T {
+        &mut self.records[name as usize]
+    }
+}
+
+// Disjoint runs of sectors in order of address; one store holds many short lists.
+
+/// Name of no record.
+pub(super) const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: u64,
+    end: u64,
+    next: u32,
+}
+
+/// The store; a list is the name of its first run, or [`NONE`].
+#[derive(Debug)]
+pub(super) struct Runs(Slab<Run>);
+
+impl Runs {
+    pub(super) fn new() -> Self {
+        Self(Slab::new())
+    }
+
+    /// Adds sectors to a list, joining runs that meet; returns how many were not in it.
+    pub(super) fn add(&mut self, list: &mut u32, start: u64, end: u64) -> u64 {
+        let added = end - start - self.overlap(*list, start, end);
+        let (mut before, mut run) = (NONE, *list);
+        while run != NONE && self.0[run].end < start {
+            (before, run) = (run, self.0[run].next);
+        }
+        let mut joined = Run {
+            start,
+            end,
+            next: run,
+        };
+        while run != NONE && self.0[run].start <= joined.end {
+            let old = self.0.remove(run);
+            joined = Run {
+                start: joined.start.min(old.start),
+                end: joined.end.max(old.end),
+                next: old.next,
+            };
+            run = old.next;
+        }
+        let joined = self.0.insert(joined);
+        match before {
+            NONE => *list = joined,
+            before => self.0[before].next = joined,
+        }
+        added
+    }
+
+    /// How many of the sectors are in the list.
+    pub(super) fn overlap(&self, list: u32, start: u64, end: u64) -> u64 {
+        self.iter(list)
+            .map(|(from, to)| to.min(end).saturating_sub(from.max(start)))
+            .sum()
+    }
+
+    /// The runs of a list.
+    pub(super) fn iter(&self, list: u32) -> impl Iterator<Item = (u64, u64)> {
+        let mut run = list;
+        std::iter::from_fn(move || {
+            (run != NONE).then(|| {
+                let Run { start, end, next } = self.0[run];
+                run = next;
+                (start, end)
+            })
         })
     }
 
-    /// Whether a read finds all its sectors in the write cache.
-    pub(super) fn is_cached(&self, read: &Request) -> bool {
-        self.destage
-            .as_ref()
-            .is_some_and(|destage| destage.cache.holds(read.sector, u64::from(read.sectors)))
-    }
-
-    pub(super) fn cache_write(&mut self, now: Nanos, host: u32) {
-        if let Some(destage) = &mut self.destage {
-            destage.blocked.push_back(host);
+    /// Frees a list.
+    pub(super) fn free(&mut self, list: u32) {
+        let mut run = list;
+        while run != NONE {
+            run = self.0.remove(run).next;
         }
-        self.admit(now);
-        self.destage(now);
     }
+}
 
-    /// Accepts writes into the cache while they fit, and reports them.
-    fn admit(&mut self, now: Nanos) {
-        while let Some(destage) = &mut self.destage {
-            let Some(&host) = destage.blocked.front() else {
-                return;
-            };
-            let request = self.hosts[host].request;
-            let sectors = u64::from(request.sectors);
-            if !destage.cache.has_room(request.sector, sectors) {
-                return;
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_list_is_a_set_of_sectors(adds in prop::collection::vec((0_u64..60, 1_u64..12), 1..40)) {
+            let live = |runs: &Runs| runs.0.records.len() - runs.0.free.len();
+            let mut runs = Runs::new();
+            let mut list = NONE;
+            let mut set = BTreeSet::new();
+            for (start, length) in adds {
+                let before = set.len();
+                set.extend(start..start + length);
+                let added = runs.add(&mut list, start, start + length);
+                prop_assert_eq!(added, (set.len() - before) as u64);
+                let all: Vec<_> = runs.iter(list).collect();
+                prop_assert!(all.windows(2).all(|pair| pair[0].1 < pair[1].0), "{:?} meet", all);
+                prop_assert_eq!(live(&runs), all.len());
+                let held: BTreeSet<u64> = all.iter().flat_map(|&(from, to)| from..to).collect();
+                prop_assert_eq!(&held, &set);
             }
-            destage.blocked.pop_front();
-            destage.cache.add(now, request.sector, sectors);
-            self.complete(now, host);
-        }
-    }
-
-    /// Sends the members the batches that are due to be destaged.
-    fn destage(&mut self, now: Nanos) {
-        while let Some(batch) = self.destage.as_mut().and_then(|d| d.next_batch(now)) {
-            self.destage_batch(now, batch);
-        }
-        if let Some(at) = self.destage.as_mut().and_then(Destage::await_age) {
-            self.agenda.push(at.max(now), Event::Age);
-        }
-    }
-
-    fn destage_batch(&mut self, now: Nanos, batch: u32) {
-        let Some(destage) = &self.destage else {
-            return;
-        };
-        if self.layout.parity(0).is_some() {
-            let row = destage.cache.batch(batch).line;
-            self.write_row(now, Owner::Batch(batch), row);
-            return;
-        }
-        self.extents.clear();
-        for (start, end) in destage.cache.dirty(batch) {
-            self.layout.data(start, end - start, &mut self.extents);
-        }
-        let task = self.open_task(Owner::Batch(batch), 0);
-        self.send_writes(now, task, Op::Write, false);
-    }
-
-    /// Sets the touched part of a batch's row.
-    pub(super) fn touch_dirty(&mut self, batch: u32) {
-        self.touched.fill(Touched::default());
-        let Some(destage) = &self.destage else {
-            return;
-        };
-        for (start, end) in destage.cache.dirty(batch) {
-            self.layout.pieces(start, end - start, |spot, sectors| {
-                self.touched[spot.column as usize].add(spot.offset, spot.offset + sectors);
-            });
-        }
-    }
-
-    /// A batch is on the members: its space is free, and flushes may be done.
-    pub(super) fn batch_done(&mut self, now: Nanos, batch: u32) {
-        if let Some(destage) = &mut self.destage {
-            destage.cache.finish(batch);
-        }
-        self.admit(now);
-        while let Some(host) = self.destage.as_mut().and_then(Destage::flushed) {
-            self.flush_members(now, host);
-        }
-        self.destage(now);
-    }
-
-    /// A batch may have become old.
-    pub(super) fn grow_old(&mut self, now: Nanos) {
-        if let Some(destage) = &mut self.destage {
-            destage.age_awaited = false;
-        }
-        self.destage(now);
-    }
-
-    /// A protected cache makes every accepted write durable. An unprotected one must be emptied first.
-    pub(super) fn flush(&mut self, now: Nanos, host: u32) {
-        match &mut self.destage {
-            Some(destage) if destage.protected => self.complete(now, host),
-            Some(destage) if !destage.cache.has_destaged(destage.cache.latest()) => {
-                let last_write = destage.cache.latest();
-                destage.flushes.push_back((host, last_write));
-                self.destage(now);
-            }
-            _ => self.flush_members(now, host),
+            runs.free(list);
+            prop_assert_eq!(live(&runs), 0);
         }
     }
 }

@@ -16,7 +16,7 @@ mod layout;
 mod members;
 mod model;
 mod parity;
-mod slab;
+mod write_back;
 
 use std::ops::RangeInclusive;
 

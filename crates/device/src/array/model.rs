@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::cache::Slab;
 use super::layout::Layout;
 use super::members::Members;
-use super::slab::Slab;
 use super::{ArrayParams, ControllerParams};
 use crate::array::Member;
 use crate::array::cache::Destage;

@@ -16,13 +16,14 @@ mod mechanics;
 mod params;
 mod queue;
 mod readahead;
+mod seek;
 mod service;
 
 pub use disk::Disk;
 pub use import::{ImportError, ImportFile, import};
-pub use mechanics::SeekCurve;
 pub use params::ZoneParams;
 pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
+pub use seek::SeekCurve;
 
 /// Every bound of a disk's parameters.
 mod bounds {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds;
-use super::mechanics::SeekCurve;
+use super::seek::SeekCurve;
 use crate::Nanos;
 use crate::problem::{ParamsError, SectionResult, require};
 use crate::section::Section;
