@@ -11,13 +11,13 @@ use tierwise_device::{Device, Nanos, Op, Request, SECTOR_BYTES};
 use crate::DiskError;
 use crate::clock;
 use crate::control::{Asked, Command};
-use crate::faults::Faults;
+use crate::pacer::Faults;
 use crate::pacer::{Arrival, Done, Pacer};
 use crate::priority::Due;
 use crate::stats::{Counters, DeviceStats};
+use crate::store::{Effect, VolatileStore};
 use crate::transport::{Answer, Incoming, Operation, Received, Tag, Transport, Wait};
 use crate::undo_log::CutReport;
-use crate::volatile::{Effect, VolatileStore};
 
 /// A request inside the device.
 struct Pending {
