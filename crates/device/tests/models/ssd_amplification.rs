@@ -1,6 +1,6 @@
 //! Write amplification against the closed form: from the computed steady state and after a replayed fill.
 
-use tierwise_device::ssd::{Ssd, Window, overwrite_history, uniform_write_amplification};
+use tierwise_device::ssd::{Ssd, uniform_write_amplification};
 use tierwise_device::{Device, Precondition, Written};
 
 use crate::support::*;

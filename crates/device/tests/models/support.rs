@@ -381,3 +381,95 @@ pub fn mean_ns(profile: &Profile, requests: impl Iterator<Item = Request>, count
         .sum();
     total as f64 / count as f64
 }
+
+// Throughput and latency over written volume; shows the write cliff at which cleaning begins.
+
+/// Times of a part of the writes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Bytes written from the beginning to the end of this window.
+    pub written_bytes: u64,
+    /// 10^6 bytes a second.
+    pub mb_per_s: f64,
+    /// Median latency of a write.
+    pub p50_ns: Nanos,
+    /// 99th percentile of the latency.
+    pub p99_ns: Nanos,
+    /// Bytes to the flash for each byte of the host.
+    pub write_amplification: f64,
+}
+
+/// Writes 4 KiB at random places of a device, `depth` (1 or more) at a time, in `windows` windows of
+/// `window_bytes`; returns the times of each window. The same seed gives the same places.
+pub fn overwrite_history(
+    device: &mut dyn Device,
+    depth: u64,
+    window_bytes: u64,
+    windows: u64,
+    seed: u64,
+) -> Vec<Window> {
+    let mut writer = Writer::new(device, depth, seed);
+    let count = (window_bytes / 512 / UNIT).max(1);
+    (1..=windows).map(|_| writer.window(count)).collect()
+}
+
+/// A host that keeps writes outstanding.
+struct Writer<'a> {
+    device: &'a mut dyn Device,
+    now: Nanos,
+    random: Random,
+    written: u64,
+    /// When each outstanding write was submitted, by its id.
+    submitted: Vec<Nanos>,
+    completions: Vec<Completion>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(device: &'a mut dyn Device, depth: u64, seed: u64) -> Self {
+        let mut writer = Self {
+            device,
+            now: 0,
+            random: Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            written: 0,
+            submitted: vec![0; depth.max(1) as usize],
+            completions: Vec::with_capacity(depth as usize),
+        };
+        (0..depth.max(1)).for_each(|id| writer.submit(id));
+        writer
+    }
+
+    fn submit(&mut self, id: u64) {
+        let places = self.device.capacity_sectors() / UNIT;
+        let place = self.random.below(places);
+        let request = write(place);
+        self.submitted[id as usize] = self.now;
+        self.device.submit(self.now, id, request);
+    }
+
+    fn window(&mut self, count: u64) -> Window {
+        let (start, before) = (self.now, self.device.written());
+        let mut latencies = Vec::with_capacity(count as usize);
+        while (latencies.len() as u64) < count
+            && let Some(event) = self.device.next_event()
+        {
+            self.now = event;
+            self.completions.clear();
+            self.device.advance(event, &mut self.completions);
+            for index in 0..self.completions.len() {
+                let done = self.completions[index];
+                latencies.push(done.at - self.submitted[done.id as usize]);
+                self.submit(done.id);
+            }
+        }
+        let bytes = latencies.len() as u64 * UNIT * 512;
+        self.written += bytes;
+        latencies.sort_unstable();
+        Window {
+            written_bytes: self.written,
+            mb_per_s: bytes as f64 * 1e3 / (self.now - start).max(1) as f64,
+            p50_ns: latencies[latencies.len() / 2],
+            p99_ns: latencies[latencies.len() * 99 / 100],
+            write_amplification: amplification(before, self.device.written()),
+        }
+    }
+}
