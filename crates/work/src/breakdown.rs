@@ -11,10 +11,10 @@ use tierwise_recording::{
 };
 
 use crate::TimeCategory;
-use crate::rows::View;
 use crate::rows::cpu_ns;
 use crate::timeline::{role_of_use, time_use};
 use crate::transactions::sessions::raw_sessions;
+use crate::view::View;
 
 /// Time of one class of threads in one category.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

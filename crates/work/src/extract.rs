@@ -8,7 +8,7 @@ use crate::emit::{self, Appending, Emitter, empty_session};
 use crate::engines::FlushSharing;
 use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::rows::{Rows, View, makes_durable};
+use crate::rows::{Rows, makes_durable};
 use crate::transactions::boundaries::{boundaries, set_ends};
 use crate::transactions::observed::Counted;
 use crate::transactions::sessions::{
@@ -16,6 +16,7 @@ use crate::transactions::sessions::{
 };
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{ThreadDependencies, hot_locks, observed, sessions};
+use crate::view::View;
 use crate::{
     CommitDelay, Disabled, Grouping, Pace, ReadCpu, UnassignedFile, UserError, Work, page_cache,
     storage, timeline,

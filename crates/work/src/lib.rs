@@ -13,6 +13,7 @@ mod rows;
 mod storage;
 mod timeline;
 mod transactions;
+mod view;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub(crate) use model::Place;

@@ -2,17 +2,15 @@
 //!
 //! Facts only. Other modules interpret the rows.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use tierwise_recording::{
     Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, StorageCpu,
     ThreadClass, UNKNOWN,
 };
 
-use crate::address_space::AddressSpace;
 use crate::constants::FAULT_NS;
 use crate::engines::{EngineRules, rules_of};
-use crate::log::LogFlushes;
 
 /// How the paths of files begin that are the kernel's own: descriptors for signals, timers and events. PostgreSQL reads
 /// one whenever a wait for a row ends.
@@ -247,34 +245,6 @@ fn ranges<T>(threads: usize, rows: &[T], thread: impl Fn(&T) -> u32) -> Vec<Rang
             start..end
         })
         .collect()
-}
-
-// A recording as most of the extraction sees it: its rows, the flushes of its log, the positions of its files.
-
-/// An indexed recording; it gives access to all of its [`Rows`].
-pub(crate) struct View<'a> {
-    rows: Rows<'a>,
-    pub(crate) flushes: LogFlushes,
-    pub(crate) address_space: AddressSpace,
-}
-
-impl<'a> View<'a> {
-    pub(crate) fn new(recording: &'a Recording) -> Self {
-        let rows = Rows::new(recording);
-        Self {
-            flushes: LogFlushes::new(&rows),
-            address_space: AddressSpace::new(&rows),
-            rows,
-        }
-    }
-}
-
-impl<'a> Deref for View<'a> {
-    type Target = Rows<'a>;
-
-    fn deref(&self) -> &Rows<'a> {
-        &self.rows
-    }
 }
 
 /// A state of a thread for tests: on the first core, woken by nobody; between two instants in microseconds.

@@ -11,7 +11,7 @@ use tierwise_recording::{
 
 use crate::page_cache::DirtyPages;
 use crate::rows::Rows;
-use crate::rows::View;
+use crate::view::View;
 use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncScript};
 
 // Syncs: their device requests, from the block requests during them, and their steps.

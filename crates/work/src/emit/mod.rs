@@ -12,7 +12,6 @@ use crate::emit::step_writer::{FlushCpu, StepWriter};
 use crate::log::{LogReplica, flushes_log};
 use crate::page_cache::read_cpu::ReadCalls;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::rows::View;
 use crate::rows::{makes_durable, median};
 use crate::storage;
 use crate::storage::{Syncs, assumed};
@@ -21,6 +20,7 @@ use crate::transactions::ThreadDependencies;
 use crate::transactions::hot_locks;
 use crate::transactions::sessions::Clients;
 use crate::transactions::turns::RawTurn;
+use crate::view::View;
 use crate::{Delay, Grouping, LogRules, Pace, Session, Step, SyncScript, Turn};
 
 // Turns written as steps: demands are kept, waits are dropped.

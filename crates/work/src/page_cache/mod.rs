@@ -17,7 +17,7 @@ use crate::constants::{
     CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, READ_AHEAD_LEAST_SHARE, UNSEEN_MOST_SHARE,
 };
 use crate::rows::Rows;
-use crate::rows::View;
+use crate::view::View;
 use crate::{PageCache, Place, Reuse};
 
 // Size of the page cache, inferred from its hits and misses, and whether the recording shows them.

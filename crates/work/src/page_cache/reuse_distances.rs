@@ -13,7 +13,7 @@ use crate::constants::COLD_CACHE_SHARE;
 use crate::page_cache::reuse_observer::ReuseObserver;
 use crate::page_cache::{CLASSES, Counts, page_cache};
 use crate::rows::Rows;
-use crate::rows::View;
+use crate::view::View;
 use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
 
 /// A page key has the role in the bits above the page number.

@@ -7,8 +7,8 @@ mod coldness;
 use tierwise_recording::{Call, CallKind, NONE, Role, State, StateKind, ThreadClass};
 
 use crate::TimeCategory;
-use crate::rows::View;
 use crate::rows::{Rows, makes_durable};
+use crate::view::View;
 
 pub use coldness::Coldness;
 pub(crate) use coldness::mean_cold_factor;

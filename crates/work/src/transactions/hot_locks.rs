@@ -8,10 +8,10 @@ use tierwise_recording::{CallKind, Role};
 use crate::constants::{
     BUSY_MOST_LATE_NS, HELD_LOCK_LEAST_SHARE, LOCK_RELEASE_NS, RELEASED_LOCK_LEAST_SHARE,
 };
-use crate::rows::View;
 use crate::timeline::{Segment, SegmentKind, WaitCause};
 use crate::transactions::ThreadDependencies;
 use crate::transactions::turns::{RawTurn, Shape};
+use crate::view::View;
 use crate::{Grouping, HotLock};
 
 /// Least number of waits to fit a number of keys.

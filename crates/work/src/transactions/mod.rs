@@ -16,8 +16,8 @@ use crate::constants::{
     HELPER_LEAST_NS, HELPER_LEAST_SHARE, HELPERS_LEAST_SHARE, IO_WORKER_LEAST_SHARE, WOKEN_NS,
 };
 use crate::rows::Rows;
-use crate::rows::View;
 use crate::timeline::{WaitCause, wait_cause};
+use crate::view::View;
 use crate::{Disabled, Mechanism, Step};
 
 // Dependencies between threads of the engine, as signals and awaits.

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use tierwise_recording::Role;
 
 use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
-use crate::rows::View;
 use crate::rows::{Rows, cpu_ns};
 use crate::storage::sample;
 use crate::timeline::{SegmentKind, WaitCause, role_of_use, wait_use};
 use crate::transactions::sessions::active_span;
 use crate::transactions::turns::RawTurn;
+use crate::view::View;
 use crate::{Observed, TimeCategory};
 
 /// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.

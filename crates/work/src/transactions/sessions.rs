@@ -7,9 +7,9 @@ use tierwise_recording::{State, StateKind, ThreadClass};
 
 use crate::constants::{OWN_CLIENT_SHARE, SESSION_LEAST_SHARE};
 use crate::rows::Rows;
-use crate::rows::View;
 use crate::timeline::{Segment, WaitCause, segments_of};
 use crate::transactions::turns::{RawTurn, turns_of};
+use crate::view::View;
 
 /// Work with at least this many transactions counts as steady, else as done once.
 pub const STEADY_TRANSACTIONS: usize = 40;

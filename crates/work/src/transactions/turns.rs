@@ -6,9 +6,9 @@ use crate::Grouping;
 use crate::constants::{BOTH_COPIES_NS, COMMIT_WRITES_NS, EVEN_TURN_NS, SAME_COMMIT_NS};
 use crate::engines::FlushSharing;
 use crate::log::is_header;
-use crate::rows::View;
 use crate::rows::{Rows, makes_durable};
 use crate::timeline::{Segment, SegmentKind, WaitCause, cpu_ns, split_at};
+use crate::view::View;
 
 /// Bytes received and sent: a turn as seen from outside.
 pub(crate) type Shape = (u64, u64);
