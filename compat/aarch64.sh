@@ -11,7 +11,7 @@ readonly SKIPPED=(
   # traces a program: under qemu the kernel, and the numbers of its calls, are the host's
   capture::tests::live
   # start themselves as a second process: an aarch64 program, which the host's kernel cannot start
-  crash::
+  killed_writer
   # gives memory back by MADV_DONTNEED_LOCKED, which qemu takes for a hint and leaves out
   a_discarded_range_is_zero
   # compares the time of requests with a model's

@@ -46,7 +46,7 @@ FAULTS = [
         "hdd/geometry.rs",
         "let turn = params.sectors_per_track;",
         "let turn = params.sectors_per_track * 9 / 10;",
-        "physics_queue",
+        "hdd",
         "each_zone_has_its_own_media_rate",
     ),
     Fault(
@@ -54,7 +54,7 @@ FAULTS = [
         "hdd/mechanics.rs",
         "self.turning_ns(ahead).saturating_sub(GAP_NS)",
         "self.turning_ns(ahead & 0).saturating_sub(GAP_NS)",
-        "physics",
+        "hdd",
         "a_log_writer_makes_one_append_a_revolution",
     ),
     Fault(
@@ -62,7 +62,7 @@ FAULTS = [
         "hdd/mechanics.rs",
         "let distance = arm.cylinder.abs_diff(place.cylinder);",
         "let distance = arm.cylinder.abs_diff(place.cylinder) / 2;",
-        "physics",
+        "hdd",
         "random_writes_take_seek_half_a_turn_and_transfer",
     ),
     Fault(
@@ -70,7 +70,7 @@ FAULTS = [
         "hdd/service.rs",
         "if !self.flushes.drains && self.writes.is_durable(last_write) {",
         "if last_write < u64::MAX {",
-        "physics",
+        "hdd",
         "a_write_cache_hides_the_revolution_until_the_flush",
     ),
     Fault(
@@ -134,7 +134,7 @@ FAULTS = [
         "volume/mod.rs",
         "credits.take(at, sectors);",
         "credits.take(at, sectors - sectors);",
-        "volume_profiles",
+        "sheets",
         "credits_end_at_the_computed_second_and_come_back_while_idle",
     ),
     Fault(
@@ -142,7 +142,7 @@ FAULTS = [
         "ram.rs",
         "let start = from.max(self.link_free);",
         "let start = from;",
-        "ssd",
+        "ssd_timing",
         "latencies_overlap_and_the_link_is_shared_in_order_of_arrival",
     ),
 ]

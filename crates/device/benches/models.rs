@@ -2,8 +2,8 @@
 //!
 //! Times are those of the thread on its processor, so that other load on the machine counts little.
 
-#[path = "../tests/models/shipped.rs"]
-mod shipped;
+#[path = "../tests/models/support.rs"]
+mod support;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const REQUESTS: u64 = 100_000;
 
 /// An SSD starts where long use leaves it.
 fn build(name: &str) -> Box<dyn Device> {
-    let mut device = shipped::profile(name).build(1);
+    let mut device = support::shipped(name).build(1);
     if name.starts_with("ssd-") {
         device.precondition(Precondition::Random { active_share: 1.0 });
     }
@@ -56,16 +56,8 @@ impl Load {
         });
         let pages = self.device.capacity_sectors() / 8;
         let page = ((u128::from(self.state) * u128::from(pages)) >> 64) as u64;
-        self.device.submit(
-            self.now,
-            id,
-            Request {
-                op,
-                sector: page * 8,
-                sectors: 8,
-                fua: false,
-            },
-        );
+        self.device
+            .submit(self.now, id, Request::new(op, page * 8, 8));
     }
 
     /// Completes `REQUESTS` requests, submitting the next as each completes.

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p tierwise-device --example array_knee -- PROFILE WRITES_PER_S SECONDS`
 
-#[path = "../tests/models/shipped.rs"]
-mod shipped;
+#[path = "../tests/models/support.rs"]
+mod support;
 
 use std::error::Error;
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [name, rate, seconds] = &arguments[..] else {
         return Err("usage: array_knee PROFILE WRITES_PER_S SECONDS".into());
     };
-    let profile = shipped::profile(name);
+    let profile = support::shipped(name);
     let gap_ns = (1e9 / rate.parse::<f64>()?) as Nanos;
     println!("offered_per_s,seconds,done_per_s,mean_ms");
     let seconds: usize = seconds.parse()?;
@@ -49,10 +49,9 @@ fn random_write(state: &mut u64, capacity: u64) -> Request {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
-    Request {
-        op: Op::Write,
-        sector: (*state >> 11) % (capacity / u64::from(SECTORS)) * u64::from(SECTORS),
-        sectors: SECTORS,
-        fua: false,
-    }
+    Request::new(
+        Op::Write,
+        (*state >> 11) % (capacity / u64::from(SECTORS)) * u64::from(SECTORS),
+        SECTORS,
+    )
 }

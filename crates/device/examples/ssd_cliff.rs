@@ -4,9 +4,12 @@
 //!
 //! `full` starts after every sector was written once, in order.
 
+#[path = "../tests/models/support.rs"]
+mod support;
+
 use std::error::Error;
 
-use tierwise_device::ssd::overwrite_history;
+use support::overwrite_history;
 use tierwise_device::{Device, Precondition, Profile};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -55,7 +55,7 @@
 //! let mut driver = Driver::new(profile.build(1));
 //!
 //! // One read of 4 KiB at a time: 20 us of command, 50 us of flash, 8.192 us on the link.
-//! let read = |sector| Request { op: Op::Read, sector, sectors: 8, fua: false };
+//! let read = |sector| Request::new(Op::Read, sector, 8);
 //! assert_eq!(driver.serve(read(0)), 78_192);
 //!
 //! // Two reads at the same time of the same die: the second waits 50 us for the first.
@@ -93,7 +93,7 @@ pub use request::{Completion, Nanos, Op, Precondition, Request, RequestId, SECTO
 /// # Contract
 ///
 /// Every model of this crate keeps these rules. [`conformance`] checks most of them for any implementation, and
-/// `tests/models/contract.rs` the rest for those of this crate.
+/// `tests/models/conformance.rs` the rest for those of this crate.
 ///
 /// - **Completion.** Each submit has exactly one [`Completion`]. It comes out of a later call of
 ///   [`Device::advance`], not before that call's `now`; its time is no earlier than the submit. Completions of one

@@ -36,6 +36,20 @@ pub struct Request {
 }
 
 impl Request {
+    /// A flush.
+    pub const FLUSH: Self = Self::new(Op::Flush, 0, 0);
+
+    /// A request without forced unit access.
+    #[inline]
+    pub const fn new(op: Op, sector: u64, sectors: u32) -> Self {
+        Self {
+            op,
+            sector,
+            sectors,
+            fua: false,
+        }
+    }
+
     /// The request that a device of `capacity` sectors serves in place of this one. A range that runs past the
     /// end is moved back so that it ends with the last sector; one longer than the device becomes the whole device.
     #[inline]

@@ -1,7 +1,7 @@
 //! No model allocates per request once it is warm.
 
-#[path = "models/shipped.rs"]
-mod shipped;
+#[path = "models/support.rs"]
+mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,16 +49,7 @@ fn serve(
                 .wrapping_add(1_442_695_040_888_963_407);
             let op = [Op::Read, Op::Write, Op::Write, Op::Flush][(*state >> 62) as usize];
             let sector = (*state >> 20) % (device.capacity_sectors() - 64);
-            device.submit(
-                *now,
-                id,
-                Request {
-                    op,
-                    sector,
-                    sectors: 8,
-                    fua: false,
-                },
-            );
+            device.submit(*now, id, Request::new(op, sector, 8));
         }
         while let Some(event) = device.next_event() {
             *now = event;
@@ -89,7 +80,7 @@ fn warm_models_do_not_allocate() {
         "array-raid5-8x-hdd-10k-sas",
         "array-raid10-8x-hdd-7k2-20t-nearline",
     ] {
-        let mut device = shipped::profile(name).build(1);
+        let mut device = support::shipped(name).build(1);
         let (mut completions, mut now, mut state) = (Vec::with_capacity(64), 0, 1);
         serve(&mut device, &mut completions, &mut now, &mut state, 100);
         let before = ALLOCATIONS.load(Ordering::Relaxed);

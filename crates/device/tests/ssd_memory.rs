@@ -1,14 +1,13 @@
 //! Memory and time that a device of a terabyte takes, and that tracking a share of its units changes nothing.
 
-#[allow(dead_code)] // the tests of models use the rest
-#[path = "models/flash.rs"]
-mod flash;
+#[path = "models/support.rs"]
+mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use flash::{Random, amplification, overwrite, ssd, units};
+use support::{Random, amplification, overwrite, ssd, units};
 use tierwise_device::Device;
 use tierwise_device::ssd::{Ssd, uniform_write_amplification};
 
@@ -66,7 +65,7 @@ fn a_terabyte_fits_in_little_memory_and_cleans_as_the_closed_form_says() {
     let build = start.elapsed();
     // A quiet machine takes a small part of these times.
     assert!(build < Duration::from_secs(10), "built in {build:?}");
-    device.precondition(flash::WORN);
+    device.precondition(support::WORN);
     let worn = start.elapsed();
     assert!(worn < Duration::from_secs(300), "worn in {worn:?}");
     let (all, mut random) = (units(&device), Random(1));

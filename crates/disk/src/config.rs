@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use tierwise_device::{Library, Nanos, Precondition, Profile, ProfileError, SECTOR_BYTES};
 
+use crate::store::{WriteBack, WriteCache};
 use crate::transport::TransportKind;
-use crate::volatile::{WriteBack, WriteCache};
 
 /// One file of the server: a range of the device's sectors, behind those of the partitions before it.
 #[derive(Clone, Debug, Deserialize)]

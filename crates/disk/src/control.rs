@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tierwise_device::Nanos;
 
 use crate::event_loop::Obeyed;
-use crate::faults::Faults;
+use crate::pacer::Faults;
 use crate::stats::DeviceStats;
 use crate::transport::Waker;
 use crate::undo_log::CutReport;

@@ -11,13 +11,13 @@ use tierwise_device::{Device, Nanos, Op, Request, SECTOR_BYTES};
 use crate::DiskError;
 use crate::clock;
 use crate::control::{Asked, Command};
-use crate::faults::Faults;
+use crate::pacer::Faults;
 use crate::pacer::{Arrival, Done, Pacer};
 use crate::priority::Due;
 use crate::stats::{Counters, DeviceStats};
+use crate::store::{Effect, VolatileStore};
 use crate::transport::{Answer, Incoming, Operation, Received, Tag, Transport, Wait};
 use crate::undo_log::CutReport;
-use crate::volatile::{Effect, VolatileStore};
 
 /// A request inside the device.
 struct Pending {
@@ -171,12 +171,7 @@ impl ServedDevice {
         };
         let sector = offset / SECTOR_BYTES;
         let sectors = (offset + length).div_ceil(SECTOR_BYTES) - sector;
-        let request = Request {
-            op,
-            sector,
-            sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
-            fua: false,
-        };
+        let request = Request::new(op, sector, u32::try_from(sectors).unwrap_or(u32::MAX));
         let tag = incoming.tag;
         let arrival = Arrival {
             partition: incoming.partition,

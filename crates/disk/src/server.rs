@@ -14,12 +14,12 @@ use crate::priority::Warnings;
 use crate::priority::{self, Due};
 use crate::stats::Counters;
 use crate::store::MemoryStore;
+use crate::store::{VolatileStore, WriteCache};
+use crate::transport::FuseDevice;
 use crate::transport::TransportKind;
 use crate::transport::Waker;
 use crate::transport::fuse::{self, Files};
-use crate::transport::fuse_device::FuseDevice;
 use crate::transport::fuse_uring::{Enabled, FuseUring, QueueRing};
-use crate::volatile::{VolatileStore, WriteCache};
 use crate::{DiskError, control};
 
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.

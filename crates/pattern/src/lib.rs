@@ -2,13 +2,11 @@
 //!
 //! A [`Pattern`] is data; [`Pattern::requests`] is its endless stream of requests, the same for the same seed.
 
+use std::fmt;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tierwise_device::{Op, Request, SECTOR_BYTES};
-
-mod name;
-
-pub use name::{CRYSTALDISKMARK, Line, PatternError};
 
 /// The requests to a device, and how many are outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,13 +68,6 @@ impl Pattern {
 
 // The requests of a pattern, one after another.
 
-const FLUSH: Request = Request {
-    op: Op::Flush,
-    sector: 0,
-    sectors: 0,
-    fua: false,
-};
-
 /// The endless stream of a pattern's requests; allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Requests {
@@ -127,16 +118,185 @@ impl Iterator for Requests {
         let flush_every = self.pattern.flush_every;
         if flush_every > 0 && self.writes_since_flush == flush_every {
             self.writes_since_flush = 0;
-            return Some(FLUSH);
+            return Some(Request::FLUSH);
         }
         let op = self.op();
         self.writes_since_flush += u32::from(op == Op::Write);
         let sectors = self.pattern.block_sectors();
-        Some(Request {
-            op,
-            sector: self.block() * u64::from(sectors),
-            sectors,
-            fua: false,
-        })
+        Some(Request::new(op, self.block() * u64::from(sectors), sectors))
+    }
+}
+
+// Names of patterns, as fio's users write them: `randread-4k`, `log-append-8k`, `mixed70-4k-qd32`.
+
+const ALLOWED: &str = "give randread, randwrite, seqread, seqwrite, log-append or mixedNN (NN % reads, random), then \
+    -SIZE (512b, 4k, 1m), then -qdN for N outstanding at a time if not 1, as in randread-4k-qd32; \
+    or a line of CrystalDiskMark, as in rnd4k-q32t1-read";
+
+const KIB: u32 = 1 << 10;
+const MIB: u32 = 1 << 20;
+const BLOCK_BYTES_MAX: u32 = 64 * MIB;
+const SECTOR: u32 = SECTOR_BYTES as u32;
+const DEPTH_MAX: u32 = 65_536;
+
+/// A name that stands for no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PatternError {
+    /// What is wrong, with the name.
+    pub message: String,
+    /// What is allowed.
+    pub fix: &'static str,
+}
+
+impl Pattern {
+    /// Reads a name such as `randread-4k`, `seqwrite-128k-qd8`, `log-append-8k`, `mixed70-4k` or one of
+    /// [`CRYSTALDISKMARK`].
+    ///
+    /// # Errors
+    /// A name that is not of that form; the fix says what is allowed.
+    pub fn parse(name: &str) -> Result<Self, PatternError> {
+        let lower = name.to_ascii_lowercase();
+        if let Some(line) = CRYSTALDISKMARK.iter().find(|line| line.name == lower) {
+            return Ok(line.pattern);
+        }
+        let wrong = |what: &str| PatternError {
+            message: format!("pattern {name:?} {what}"),
+            fix: ALLOWED,
+        };
+        let (rest, depth) = match lower.rsplit_once("-qd") {
+            Some((rest, depth)) => (
+                rest,
+                parse_depth(depth).ok_or_else(|| wrong("has no valid depth"))?,
+            ),
+            None => (lower.as_str(), 1),
+        };
+        let (kind, size) = rest.rsplit_once('-').ok_or_else(|| wrong("is not known"))?;
+        let block = parse_size(size).ok_or_else(|| wrong("has no valid size"))?;
+        let pattern = of_kind(kind, block).ok_or_else(|| wrong("is not known"))?;
+        Ok(pattern.with_depth(depth))
+    }
+}
+
+fn of_kind(kind: &str, block_bytes: u32) -> Option<Pattern> {
+    Some(match kind {
+        "randread" => Pattern::read(true, block_bytes),
+        "randwrite" => Pattern::write(true, block_bytes),
+        "seqread" => Pattern::read(false, block_bytes),
+        "seqwrite" => Pattern::write(false, block_bytes),
+        "log-append" => Pattern {
+            flush_every: 1,
+            ..Pattern::write(false, block_bytes)
+        },
+        _ => {
+            let percent: u32 = kind
+                .strip_prefix("mixed")?
+                .parse()
+                .ok()
+                .filter(|&percent| percent <= 100)?;
+            Pattern {
+                read_share: f64::from(percent) / 100.0,
+                ..Pattern::read(true, block_bytes)
+            }
+        }
+    })
+}
+
+fn parse_depth(text: &str) -> Option<u32> {
+    text.parse()
+        .ok()
+        .filter(|depth| (1..=DEPTH_MAX).contains(depth))
+}
+
+fn parse_size(text: &str) -> Option<u32> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'b' => (text.strip_suffix('b')?, 1),
+        b'k' => (text.strip_suffix('k')?, KIB),
+        b'm' => (text.strip_suffix('m')?, MIB),
+        _ => return None,
+    };
+    let bytes = digits.parse::<u32>().ok()?.checked_mul(unit)?;
+    (bytes > 0 && bytes <= BLOCK_BYTES_MAX && bytes % SECTOR == 0).then_some(bytes)
+}
+
+/// The name that [`Pattern::parse`] reads. It omits the time between requests, and flushes other than after
+/// each write of a sequence.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.random, self.read_share) {
+            (false, 0.0) if self.flush_every > 0 => f.write_str("log-append")?,
+            (random, 0.0) => f.write_str(if random { "randwrite" } else { "seqwrite" })?,
+            (random, 1.0) => f.write_str(if random { "randread" } else { "seqread" })?,
+            (_, share) => write!(f, "mixed{:.0}", share * 100.0)?,
+        }
+        match self.block_bytes {
+            bytes if bytes % MIB == 0 => write!(f, "-{}m", bytes / MIB)?,
+            bytes if bytes % KIB == 0 => write!(f, "-{}k", bytes / KIB)?,
+            bytes => write!(f, "-{bytes}b")?,
+        }
+        if self.depth > 1 {
+            write!(f, "-qd{}", self.depth)?;
+        }
+        Ok(())
+    }
+}
+
+// Sets of patterns that other benchmarks defined.
+
+const FOUR_KIB: u32 = 4096;
+
+/// One figure of a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// As the benchmark prints it.
+    pub title: &'static str,
+    /// The name that [`Pattern::parse`] accepts.
+    pub name: &'static str,
+    /// What it measures.
+    pub pattern: Pattern,
+}
+
+/// The four lines of CrystalDiskMark 8, read then write: sequential 1 MiB at depth 8 and 1, random 4 KiB at
+/// depth 32 and 1, each from one thread.
+pub const CRYSTALDISKMARK: [Line; 8] = [
+    line(
+        "SEQ1M Q8T1",
+        "seq1m-q8t1-read",
+        Pattern::read(false, MIB).with_depth(8),
+    ),
+    line("SEQ1M Q1T1", "seq1m-q1t1-read", Pattern::read(false, MIB)),
+    line(
+        "RND4K Q32T1",
+        "rnd4k-q32t1-read",
+        Pattern::read(true, FOUR_KIB).with_depth(32),
+    ),
+    line(
+        "RND4K Q1T1",
+        "rnd4k-q1t1-read",
+        Pattern::read(true, FOUR_KIB),
+    ),
+    line(
+        "SEQ1M Q8T1",
+        "seq1m-q8t1-write",
+        Pattern::write(false, MIB).with_depth(8),
+    ),
+    line("SEQ1M Q1T1", "seq1m-q1t1-write", Pattern::write(false, MIB)),
+    line(
+        "RND4K Q32T1",
+        "rnd4k-q32t1-write",
+        Pattern::write(true, FOUR_KIB).with_depth(32),
+    ),
+    line(
+        "RND4K Q1T1",
+        "rnd4k-q1t1-write",
+        Pattern::write(true, FOUR_KIB),
+    ),
+];
+
+const fn line(title: &'static str, name: &'static str, pattern: Pattern) -> Line {
+    Line {
+        title,
+        name,
+        pattern,
     }
 }

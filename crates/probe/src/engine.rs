@@ -99,12 +99,7 @@ pub fn fill(target: &Target, engine: Engine, stop: &AtomicBool) -> Result<(), Pr
 }
 
 fn request(op: Op, first_byte: u64, bytes: u64) -> Request {
-    Request {
-        op,
-        sector: first_byte / SECTOR_BYTES,
-        sectors: (bytes / SECTOR_BYTES) as u32,
-        fua: false,
-    }
+    Request::new(op, first_byte / SECTOR_BYTES, (bytes / SECTOR_BYTES) as u32)
 }
 
 // State shared by both engines: the requests still to come, those that are done, and the clock.

@@ -27,12 +27,7 @@ impl Drop for Scratch {
 }
 
 fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
+    Request::new(op, sector, sectors)
 }
 
 fn serve(

@@ -169,12 +169,7 @@ impl Default for Line {
     fn default() -> Self {
         Self {
             asked: Asked {
-                request: Request {
-                    op: Op::Read,
-                    sector: 0,
-                    sectors: 0,
-                    fua: false,
-                },
+                request: Request::new(Op::Read, 0, 0),
                 think_ns: 0,
                 arrival_ns: 0,
                 measured_ns: None,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tpchgen::generators::OrderGenerator;
 
-use crate::lines::Lines;
+use crate::Lines;
 
 pub(crate) const SCALE_FACTOR_MIN: f64 = 0.001;
 pub(crate) const SCALE_FACTOR_MAX: f64 = 1000.0;

@@ -1,23 +1,26 @@
 //! Converts a recording into work: the order of the extraction stages.
 
-use tierwise_recording::{Recording, ThreadClass};
+use std::collections::BTreeMap;
 
-use crate::emit::background;
-use crate::emit::emitter::{self, Appending, Emitter, empty_session};
+use tierwise_recording::{Call, CallKind, NONE, Recording, StateKind, ThreadClass};
+
+use crate::emit::{self, Appending, Emitter, empty_session};
+use crate::engines::FlushSharing;
 use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::page_cache::{cache_size, dirty_pages};
-use crate::storage::syncs;
+use crate::rows::{Rows, makes_durable};
 use crate::transactions::boundaries::{boundaries, set_ends};
-use crate::transactions::observed::{self, Counted};
+use crate::transactions::observed::Counted;
 use crate::transactions::sessions::{
-    self, RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
+    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
 };
-use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turns::RawTurn;
-use crate::transactions::{database_lock, hot_locks};
+use crate::transactions::{ThreadDependencies, hot_locks, observed, sessions};
 use crate::view::View;
-use crate::{Disabled, Grouping, ReadCpu, UserError, Work, limits, timeline};
+use crate::{
+    CommitDelay, Disabled, Grouping, Pace, ReadCpu, UnassignedFile, UserError, Work, page_cache,
+    storage, timeline,
+};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -71,7 +74,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     set_ends(&mut turns, boundaries, expected);
     let dependencies = ThreadDependencies::new(view, disabled);
     let (locks, unexplained) = match view.flushes.grouping(view) {
-        Grouping::Exclusive => (database_lock::find(view, &mut turns), 0.0),
+        Grouping::Exclusive => (hot_locks::find_database_lock(view, &mut turns), 0.0),
         _ => hot_locks::find(&dependencies, &mut turns),
     };
     let observed = observed::observed(view, &turns, counted);
@@ -88,13 +91,13 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions.push(session);
     }
     let read_cpu = ReadCpu::new(&sessions, &emitter.read_calls);
-    let log = emitter::log(&emitter);
+    let log = emit::log(&emitter);
     let replica = view.flushes.replica;
-    sessions.extend(replica.map(|replica| background::replica_session(&mut emitter, replica)));
+    sessions.extend(replica.map(|replica| emit::replica_session(&mut emitter, replica)));
     let ended = turns.iter().flatten().filter(|turn| turn.ends);
     let mut ended: Vec<u64> = ended.map(RawTurn::end_ns).collect();
     ended.sort_unstable();
-    sessions.extend(background::sessions(&mut emitter, &ended));
+    sessions.extend(emit::background_sessions(&mut emitter, &ended));
     let regions = view.address_space.regions.iter();
     let mut work = Work {
         cores: about.server_cores(),
@@ -109,18 +112,18 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         locks,
         cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
-        devices: syncs::devices(view),
-        paths: syncs::paths(view),
+        devices: storage::devices(view),
+        paths: storage::paths(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
-        cached_roles: cache_size::cached_roles(view),
-        most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
+        cached_roles: page_cache::cached_roles(view),
+        most_dirty_bytes: page_cache::most_dirty_bytes(view),
         observed,
         disabled,
-        unassigned: limits::unassigned(view),
+        unassigned: unassigned(view),
         limits: Vec::new(),
     };
     mechanism::strip(&mut work);
-    work.limits = limits::limits(view, &work, unexplained);
+    work.limits = limits(view, &work, unexplained);
     work
 }
 
@@ -150,4 +153,153 @@ fn others_share(view: &View<'_>) -> f64 {
     let storage_ns = view.storage_cpu_ns(|used| used.kernel_ns);
     let threads_ns = kernel_ns as f64 - storage_ns as f64;
     (about.foreign_cpu_share + threads_ns / cores_ns).clamp(0.0, 0.95)
+}
+
+// Limits of a recording as sentences, and files without a role that the database flushes or waits for: predictions
+// leave them out, so they are named.
+
+/// Least share of the flushes or of the waits in calls on files. Chosen: less changes no answer beyond its interval.
+const LEAST_SHARE: f64 = 0.02;
+/// Directories of programs and the kernel: whoever reads there reads no database.
+const OF_PROGRAMS: [&str; 9] = [
+    "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/etc/", "/proc/", "/sys/", "/dev/",
+];
+
+pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<String> {
+    let about = &view.recording.about;
+    let mut limits = Vec::new();
+    if unexplained > 0.02 {
+        limits.push(format!(
+            "{:.0} % of the sessions' time went to waits for other sessions that no commit explains; they are left out",
+            unexplained * 100.0
+        ));
+    }
+    if let Some(each) = work.observed.counted_per_shown.filter(|each| *each != 1.0) {
+        let off = (each - 1.0).abs() * 100.0;
+        let than = if each > 1.0 { "more" } else { "fewer" };
+        limits.push(format!(
+            "{off:.0} % {than} transactions were counted than the recorded events show: rates follow the count"
+        ));
+    }
+    let mut add = |applies: bool, limit: &str| {
+        limits.extend(applies.then(|| limit.to_owned()));
+    };
+    add(
+        view.threads(ThreadClass::Client).next().is_none(),
+        "the clients were not recorded: their time between reply and request is kept as it was",
+    );
+    add(
+        view.recording.blocks.is_empty(),
+        "no requests to devices were recorded: what a flush asks of a file system is assumed",
+    );
+    add(
+        work.log.is_none(),
+        "nothing was written to a log while recording",
+    );
+    let delay = work.log.as_ref().and_then(|log| log.commit_delay);
+    limits.extend(delay.map(commit_delay));
+    let replica = view.flushes.replica.is_some();
+    limits.extend(view.engine.commit_limits(&about.settings, replica));
+    if work.log.is_some() && view.engine.flush_sharing == FlushSharing::Inferred {
+        limits.push(format!(
+            "there are no rules for the engine \"{}\": how its commits share flushes of the log was inferred from \
+             which threads woke which, and its own buffer is not known",
+            about.engine
+        ));
+    }
+    let is_helper = |class, pace| class == ThreadClass::Background && pace == Pace::Loop;
+    let mut sessions = work.sessions.iter();
+    if sessions.any(|session| is_helper(session.class, session.pace)) {
+        limits.push(
+            "sessions waited for helper threads: their hand-overs are kept in the recorded order"
+                .to_owned(),
+        );
+    }
+    limits
+}
+
+/// The wait of a flush's leader, which every device keeps.
+fn commit_delay(delay: CommitDelay) -> String {
+    let by = match delay.from_settings {
+        true => "as its settings say",
+        false => "as inferred from the recorded waits, since its settings are not known",
+    };
+    let others = match delay.siblings {
+        0 => String::new(),
+        1 => " if another transaction is open".to_owned(),
+        count => format!(" if {count} other transactions are open"),
+    };
+    format!(
+        "before each flush of the log, the engine waits {:.1} ms for more commits{others}, {by}: the wait stays on \
+         every device",
+        f64::from(delay.time_ns) / 1e6
+    )
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    flushes: u64,
+    waited_ns: u64,
+    writes: u64,
+    /// Writes that began where the one before ended, or after it.
+    ordered: u64,
+    end_bytes: u64,
+}
+
+/// Files that matter and have no role, those with most flushes first.
+pub(crate) fn unassigned(rows: &Rows<'_>) -> Vec<UnassignedFile> {
+    let uses = uses(rows);
+    let flushes: u64 = uses.values().map(|use_| use_.flushes).sum();
+    let waited_ns: u64 = uses.values().map(|use_| use_.waited_ns).sum();
+    let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+    let named = uses.iter().filter(|&(&file, _)| is_unassigned(rows, file));
+    let mut found: Vec<UnassignedFile> = named
+        .map(|(&file, one)| UnassignedFile {
+            path: rows.recording.files[file as usize].path.clone(),
+            flush_share: share(one.flushes, flushes),
+            wait_share: share(one.waited_ns, waited_ns),
+            is_like_log: one.flushes > 0 && one.ordered * 10 >= one.writes * 9,
+        })
+        .filter(|limit| limit.flush_share.max(limit.wait_share) >= LEAST_SHARE)
+        .collect();
+    found.sort_by(|one, other| {
+        let key = |file: &UnassignedFile| file.flush_share + file.wait_share;
+        key(other).total_cmp(&key(one))
+    });
+    found
+}
+
+fn uses(rows: &Rows<'_>) -> BTreeMap<u32, Use> {
+    let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
+    let of_file = |call: &&Call| call.file != NONE && is_regular(rows, call.file);
+    for call in rows.recording.calls.iter().filter(of_file) {
+        let file_use = uses.entry(call.file).or_default();
+        file_use.flushes += u64::from(makes_durable(call) && !call.failed);
+        if call.kind == CallKind::Write {
+            file_use.writes += 1;
+            file_use.ordered += u64::from(call.offset_bytes >= file_use.end_bytes);
+            file_use.end_bytes = call.offset_bytes.saturating_add(call.size_bytes);
+        }
+    }
+    let waits = rows.recording.states.iter().filter(|state| {
+        let class = rows.class(state.thread);
+        state.kind == StateKind::Blocked && class != Some(ThreadClass::Client)
+    });
+    for state in waits {
+        if let Some(call) = rows.call(state.call).filter(of_file) {
+            uses.entry(call.file).or_default().waited_ns += state.end_ns - state.start_ns;
+        }
+    }
+    uses
+}
+
+/// A file, not a directory or a socket: those have no device and no size.
+fn is_regular(rows: &Rows<'_>, file: u32) -> bool {
+    let file = &rows.recording.files[file as usize];
+    file.path.starts_with('/') && (file.device != NONE || file.size_bytes > 0)
+}
+
+fn is_unassigned(rows: &Rows<'_>, file: u32) -> bool {
+    let file = &rows.recording.files[file as usize];
+    file.role.is_none() && !OF_PROGRAMS.iter().any(|place| file.path.starts_with(place))
 }

@@ -6,27 +6,24 @@ pub mod constants;
 mod emit;
 mod engines;
 mod extract;
-mod limits;
 mod log;
 mod model;
 mod page_cache;
 mod rows;
 mod storage;
-#[cfg(test)]
-mod test_states;
 mod timeline;
 mod transactions;
 mod view;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
+pub(crate) use model::Place;
 pub use model::mechanism::{Disabled, Mechanism};
-pub use model::reuse::{ReadReuse, Reuse, ReuseCurve, Unobserved};
-pub(crate) use model::step::Place;
-pub use model::step::{Delay, Step};
 pub use model::work::{
     CommitDelay, EmulatedPath, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu,
     RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
 };
+pub use model::{Delay, Step};
+pub use model::{ReadReuse, Reuse, ReuseCurve, Unobserved};
 pub use tierwise_recording::UserError;
 pub use timeline::Coldness;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -247,6 +247,20 @@ fn ranges<T>(threads: usize, rows: &[T], thread: impl Fn(&T) -> u32) -> Vec<Rang
         .collect()
 }
 
+/// A state of a thread for tests: on the first core, woken by nobody; between two instants in microseconds.
+#[cfg(test)]
+pub(crate) const fn state(thread: u32, us: (u64, u64), kind: StateKind) -> State {
+    State {
+        thread,
+        start_ns: us.0 * 1000,
+        end_ns: us.1 * 1000,
+        kind,
+        cpu: 0,
+        waker: NONE,
+        call: NONE,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tierwise_recording::File;

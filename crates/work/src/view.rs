@@ -5,7 +5,7 @@ use std::ops::Deref;
 use tierwise_recording::Recording;
 
 use crate::address_space::AddressSpace;
-use crate::log::flushes::LogFlushes;
+use crate::log::LogFlushes;
 use crate::rows::Rows;
 
 /// An indexed recording; it gives access to all of its [`Rows`].

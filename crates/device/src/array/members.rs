@@ -1,7 +1,7 @@
 //! The members of an array, each with its next event, its outstanding commands and its last position.
 
-use super::params::ArrayParams;
-use crate::array::params::Member;
+use super::ArrayParams;
+use crate::array::Member;
 use crate::driver::RESERVED;
 use crate::random::GOLDEN_GAMMA;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, Written};

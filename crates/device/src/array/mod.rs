@@ -15,11 +15,180 @@ mod cache;
 mod layout;
 mod members;
 mod model;
-mod params;
 mod parity;
-mod slab;
 mod write_back;
 
+use std::ops::RangeInclusive;
+
+use layout::Layout;
+
+use crate::problem::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, require};
+use crate::section::Section;
+use crate::{Device, Nanos};
 pub use layout::Level;
 pub use model::Array;
-pub use params::{ArrayParams, ControllerParams, Member};
+
+// Parameters of the array and how a profile gives them.
+
+const MEMBERS: RangeInclusive<u32> = 2..=1024;
+const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
+
+/// Parameters of [`self::Array`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayParams<M> {
+    /// What the members are.
+    pub member: Box<M>,
+    /// How many there are.
+    pub members: u32,
+    /// How data lies on them.
+    pub level: Level,
+    /// Consecutive sectors on one member; a mirror has no such unit.
+    pub stripe_sectors: u64,
+    /// Whether the members' platters stand alike at any time.
+    pub coupled: bool,
+    /// Whether one member has failed.
+    pub degraded: bool,
+    /// The controller between host and members; none by default.
+    pub controller: ControllerParams,
+}
+
+/// A controller with a write-back cache.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ControllerParams {
+    /// Command handling.
+    pub overhead_ns: Nanos,
+    /// Time the link to the host takes for a sector; 0 for a link without limit.
+    pub sector_ns: f64,
+    /// Sectors that may be dirty; 0 for no write cache.
+    pub dirty_sectors: u64,
+    /// Whether dirty data survives a loss of power.
+    pub protected: bool,
+}
+
+impl<M: Member> ArrayParams<M> {
+    pub(crate) fn parse(root: &mut Section<'_>, member: M) -> SectionResult<Self> {
+        let level = match root.word("level", &["raid0", "raid1", "raid10", "raid5"])? {
+            "raid0" => Level::Raid0,
+            "raid1" => Level::Raid1,
+            "raid10" => Level::Raid10,
+            _ => Level::Raid5,
+        };
+        let params = Self {
+            members: root.integer("members", MEMBERS)?,
+            level,
+            stripe_sectors: match level {
+                Level::Raid1 => 1,
+                _ => root.kib("stripe_kib", STRIPE_SECTORS)?,
+            },
+            coupled: root.flag("coupled")?,
+            degraded: root.integer_or("failed_members", 0, 0..=1_u32)? == 1,
+            controller: controller(root)?,
+            member: Box::new(member),
+        };
+        params.check()?;
+        Ok(params)
+    }
+
+    fn check(&self) -> SectionResult<()> {
+        require(
+            "members",
+            self.members,
+            self.level.least_members()..=*MEMBERS.end(),
+        )?;
+        require_pairs(self.level, self.members)?;
+        require(
+            "member.capacity_bytes",
+            self.member.capacity_bytes(),
+            CAPACITY_BYTES,
+        )?;
+        if self.stripe_sectors * 512 > self.member.capacity_bytes() {
+            return Err(ParamsError::new(
+                "stripe_kib is larger than a member",
+                "give a smaller stripe_kib",
+            ));
+        }
+        if self.degraded && self.level == Level::Raid0 {
+            return Err(ParamsError::new(
+                "failed_members = 1 with level = \"raid0\", which survives no failure",
+                "give failed_members = 0, or another level",
+            ));
+        }
+        if self.controller.protected && self.controller.dirty_sectors == 0 {
+            return Err(ParamsError::new(
+                "controller.protected = true protects nothing: no cache or no share of it for writes",
+                "give cache_mib and write_share above 0, or protected = false",
+            ));
+        }
+        if self.controller.protected && self.member.write_cache() {
+            return Err(ParamsError::new(
+                "controller.protected = true with members that may lose what they report as written",
+                "give member_write_cache = false (disks), or another member",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sectors of the whole.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.layout().capacity()
+    }
+
+    fn layout(&self) -> Layout {
+        let member_sectors = self.member.capacity_bytes() / 512;
+        Layout::new(
+            self.level,
+            u64::from(self.members),
+            self.stripe_sectors,
+            member_sectors,
+        )
+    }
+
+    /// Whether completed writes may be lost with the power until a flush.
+    pub fn write_cache(&self) -> bool {
+        let controller = self.controller.dirty_sectors > 0 && !self.controller.protected;
+        controller || self.member.write_cache()
+    }
+}
+
+fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
+    if level == Level::Raid10 && !members.is_multiple_of(2) {
+        return Err(ParamsError::new(
+            format!("members = {members} cannot be paired"),
+            "give an even number for raid10",
+        ));
+    }
+    Ok(())
+}
+
+fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
+    if !root.has("controller") {
+        return Ok(ControllerParams::default());
+    }
+    let mut section = root.section("controller")?;
+    let cache_sectors = section.number("cache_mib", 0.0..=1e6)? * 2048.0;
+    let params = ControllerParams {
+        overhead_ns: section.micros("overhead_us", TIME_NS)?,
+        sector_ns: section.link_ns("bus_mb_per_s")?,
+        dirty_sectors: (cache_sectors * section.number("write_share", 0.0..=1.0)?) as u64,
+        protected: section.flag("protected")?,
+    };
+    section.finish()?;
+    Ok(params)
+}
+
+// What an array needs to know of its members.
+
+/// A kind of device that can be a member of an array. [`crate::Profile`] is one.
+pub trait Member {
+    /// The addressable size, in bytes.
+    fn capacity_bytes(&self) -> u64;
+
+    /// Whether completed writes may be lost with the power until a flush.
+    fn write_cache(&self) -> bool;
+
+    /// Whether positions are reached by moving and turning, so that near is fast.
+    fn is_rotating(&self) -> bool;
+
+    /// One such device. The same seed gives the same times.
+    fn build(&self, seed: u64) -> Box<dyn Device>;
+}

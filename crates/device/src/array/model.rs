@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use super::cache::Slab;
 use super::layout::Layout;
 use super::members::Members;
-use super::params::{ArrayParams, ControllerParams};
-use super::slab::Slab;
+use super::{ArrayParams, ControllerParams};
+use crate::array::Member;
 use crate::array::cache::Destage;
 use crate::array::layout::{Extent, Extents, Touched};
-use crate::array::params::Member;
 use crate::array::parity::Row;
 use crate::driver::{DueList, Forward};
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
+use super::queue::WriteCache;
 use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
-use super::writeback::WriteCache;
 use crate::driver::{DueList, Forward, RESERVED};
+use crate::hdd::queue::Flushes;
 use crate::hdd::queue::Job;
-use crate::hdd::writeback::Flushes;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 
 /// The model of a hard disk.

@@ -5,7 +5,7 @@
 //! Slipped sectors and tracks are known by number, not by place: they are taken as spread evenly over their zone.
 
 use super::params::HddParams;
-use super::zones::ZoneParams;
+use super::params::ZoneParams;
 
 /// A fraction of a revolution: 2⁶⁴ is a whole turn.
 pub(crate) type Angle = u64;

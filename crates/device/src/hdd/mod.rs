@@ -18,14 +18,12 @@ mod queue;
 mod readahead;
 mod seek;
 mod service;
-mod writeback;
-mod zones;
 
 pub use disk::Disk;
 pub use import::{ImportError, ImportFile, import};
+pub use params::ZoneParams;
 pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
 pub use seek::SeekCurve;
-pub use zones::ZoneParams;
 
 /// Every bound of a disk's parameters.
 mod bounds {

@@ -6,9 +6,9 @@ use super::disk::Disk;
 use super::geometry::Place;
 use super::queue::Waiting;
 use super::readahead::Lookup;
+use crate::hdd::queue::Pending;
 use crate::hdd::queue::{Job, Work};
 use crate::hdd::readahead::Fetched;
-use crate::hdd::writeback::Pending;
 use crate::{Nanos, Request, RequestId};
 
 impl Disk {

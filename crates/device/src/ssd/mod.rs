@@ -8,7 +8,6 @@
 
 mod dies;
 mod ftl;
-mod history;
 mod log;
 mod params;
 
@@ -21,8 +20,7 @@ use crate::{
 };
 
 pub use ftl::{CleaningParams, uniform_write_amplification};
-pub use history::{Window, Worn, overwrite_history};
-pub use params::{SlcParams, SsdParams};
+pub use params::{SlcParams, SsdParams, Worn};
 
 /// The model. Every completion time is known at submit: nothing is reordered.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! Parameters of the solid-state disk.
 
 use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
 
 use super::ftl::CleaningParams;
 use crate::Nanos;
 use crate::problem::{ParamsError, SectionResult, TIME_NS};
 use crate::section::{Section, in_micros, nanos};
-use crate::ssd::ftl::Flash;
-use crate::ssd::history::Worn;
+use crate::ssd::ftl::{Flash, Ftl};
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
@@ -270,5 +270,48 @@ impl Slc {
             self.params.full_size_bytes as f64,
         );
         (empty - (empty - full) * mapped_share) / self.unit_bytes
+    }
+}
+
+// The state after long use, computed once for all devices built from a profile or from its copies.
+
+/// The map of a device whose whole space was overwritten at random, computed at the first request for it.
+#[derive(Clone, Debug, Default)]
+pub struct Worn(Arc<OnceLock<Kept>>);
+
+/// A map and the parameters that determine it.
+#[derive(Debug)]
+struct Kept {
+    flash: Flash,
+    cleaning: CleaningParams,
+    ftl: Ftl,
+}
+
+impl Worn {
+    /// A copy of it, for a device of these parameters. Parameters other than the first device's get their own
+    /// map.
+    pub(super) fn copy(&self, flash: &Flash, cleaning: &CleaningParams) -> Ftl {
+        let wear_in = || {
+            let mut ftl = Ftl::new(flash, cleaning);
+            ftl.wear_in(1.0);
+            ftl.shared()
+        };
+        let kept = self.0.get_or_init(|| Kept {
+            flash: *flash,
+            cleaning: cleaning.clone(),
+            ftl: wear_in(),
+        });
+        if kept.flash == *flash && kept.cleaning == *cleaning {
+            kept.ftl.clone()
+        } else {
+            wear_in()
+        }
+    }
+}
+
+/// The parameters determine it: those that differ in nothing else are equal.
+impl PartialEq for Worn {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }

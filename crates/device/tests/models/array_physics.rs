@@ -1,18 +1,16 @@
 //! What arithmetic says of arrays without a controller, checked on members whose times are known.
 
-use tierwise_device::{Device, Driver, Nanos, Op, Profile};
+use tierwise_device::{Device, Driver, Nanos, Op, Profile, Request};
 
-use crate::array_support::{
-    FLUSH, Random, array, closed_loop, controller, mean_ns, parse, rate, request,
-};
+use crate::support::*;
 
 /// The member of most tests: 10,000 rpm, no write cache, nearest first among 64.
 const DISK: &str = "hdd-10k-18g-fc";
 const TURN_NS: f64 = 60e9 / 10_000.0;
 const PAGE_SECTORS: u32 = 16;
 
-fn disk() -> Profile {
-    parse(&format!("like = \"{DISK}\"\n")).expect("a shipped profile")
+fn one_disk() -> Profile {
+    parse_array(&format!("like = \"{DISK}\"\n")).expect("a shipped profile")
 }
 
 /// Asserts that `value` is `expected` within a share `bound` of it.
@@ -34,7 +32,7 @@ fn first_ns(profile: &Profile, seed: u64, op: Op, sector: u64, sectors: u32) -> 
 /// idle; what is lost is that nearest-first chooses from queues that differ in length. 4 % bounds that.
 #[test]
 fn a_stripe_reads_as_much_as_its_members_together() {
-    let one = rate(&disk(), Op::Read, PAGE_SECTORS, 32, 4_000);
+    let one = rate(&one_disk(), Op::Read, PAGE_SECTORS, 32, 4_000);
     let stripe = array(DISK, "raid0", 4, "stripe_kib = 64\n");
     let four = rate(&stripe, Op::Read, PAGE_SECTORS, 128, 16_000);
     assert_near("reads/s of four members", four, 4.0 * one, 0.04);
@@ -43,7 +41,7 @@ fn a_stripe_reads_as_much_as_its_members_together() {
 /// Reads go to the copy with fewer commands, so two members read as much as two disks; 5 % as above.
 #[test]
 fn a_mirror_reads_from_both_copies() {
-    let one = rate(&disk(), Op::Read, PAGE_SECTORS, 16, 4_000);
+    let one = rate(&one_disk(), Op::Read, PAGE_SECTORS, 16, 4_000);
     let two = rate(
         &array(DISK, "raid1", 2, ""),
         Op::Read,
@@ -59,8 +57,11 @@ fn a_mirror_reads_from_both_copies() {
 fn a_coupled_mirror_writes_as_one_member() {
     let mirror = array(DISK, "raid1", 2, "coupled = true\n");
     let capacity = mirror.capacity_bytes() / 512;
-    let (mut one, mut both) = (Driver::new(disk().build(5)), Driver::new(mirror.build(5)));
-    for write in Random::new(Op::Write, PAGE_SECTORS, capacity, 9).take(500) {
+    let (mut one, mut both) = (
+        Driver::new(one_disk().build(5)),
+        Driver::new(mirror.build(5)),
+    );
+    for write in random_requests(Op::Write, PAGE_SECTORS, capacity, 9).take(500) {
         assert_eq!(both.serve(write), one.serve(write));
     }
 }
@@ -75,7 +76,7 @@ fn an_uncoupled_mirror_writes_in_the_longer_of_two_waits() {
         let capacity = mirror.capacity_bytes() / 512;
         let mean = |seed| {
             let mut driver = Driver::new(mirror.build(seed));
-            let writes = Random::new(Op::Write, PAGE_SECTORS, capacity, seed);
+            let writes = random_requests(Op::Write, PAGE_SECTORS, capacity, seed);
             let total: Nanos = writes.take(50).map(|write| driver.serve(write)).sum();
             total as f64 / 50.0
         };
@@ -92,7 +93,7 @@ fn an_uncoupled_mirror_writes_in_the_longer_of_two_waits() {
 fn a_small_write_with_parity_takes_one_more_turn_than_a_read() {
     let raid5 = array(DISK, "raid5", 7, "stripe_kib = 64\ncoupled = true\n");
     let capacity = raid5.capacity_bytes() / 512;
-    for (seed, write) in (1..200).zip(Random::new(Op::Write, PAGE_SECTORS, capacity, 4)) {
+    for (seed, write) in (1..200).zip(random_requests(Op::Write, PAGE_SECTORS, capacity, 4)) {
         let read = first_ns(&raid5, seed, Op::Read, write.sector, PAGE_SECTORS);
         let written = first_ns(&raid5, seed, Op::Write, write.sector, PAGE_SECTORS);
         let more = written as f64 - read as f64;
@@ -105,7 +106,7 @@ fn a_small_write_with_parity_takes_one_more_turn_than_a_read() {
 #[test]
 fn an_uncoupled_small_write_takes_the_longer_read_and_a_turn() {
     let mean = |profile: &Profile, span: u64| {
-        let requests = Random::new(Op::Write, PAGE_SECTORS, span, 1);
+        let requests = random_requests(Op::Write, PAGE_SECTORS, span, 1);
         let times = (1..300).zip(requests).map(|(seed, write)| {
             first_ns(profile, seed, Op::Write, write.sector, PAGE_SECTORS) as f64
         });
@@ -128,7 +129,7 @@ fn whole_stripes_are_written_at_the_rate_of_all_members_but_one() {
         let times = closed_loop(&mut device, &mut writes, 2, 60, 0);
         60.0 * f64::from(sectors) * 512e3 / *times.last().expect("a time") as f64
     };
-    let one = sequential(&disk(), 2048);
+    let one = sequential(&one_disk(), 2048);
     let raid5 = array(DISK, "raid5", 7, "stripe_kib = 64\ncoupled = true\n");
     let seven = sequential(&raid5, 6 * 2048);
     println!("one disk writes {one:.1} MB/s, seven in RAID 5 {seven:.1}");
@@ -173,7 +174,7 @@ fn a_degraded_read_waits_for_the_slowest_of_the_others() {
 fn a_small_write_with_parity_writes_twice() {
     let raid5 = array(DISK, "raid5", 7, "stripe_kib = 64\n");
     let mut device = raid5.build(1);
-    let mut writes = Random::new(Op::Write, PAGE_SECTORS, device.capacity_sectors(), 1);
+    let mut writes = random_requests(Op::Write, PAGE_SECTORS, device.capacity_sectors(), 1);
     closed_loop(&mut device, &mut writes, 1, 200, 0);
     // One more is on its way: its data may be written and its parity not.
     let amplification = device.written().amplification().expect("writes");
@@ -190,7 +191,7 @@ fn many_members_work_at_the_same_time() {
     let mirror_of_stripes = array("pair", "raid0", 2, "stripe_kib = 4\n");
     let mean = mean_ns(
         &mirror_of_stripes,
-        Random::new(Op::Write, 8, 10_000, 1),
+        random_requests(Op::Write, 8, 10_000, 1),
         100,
     );
     assert_eq!(mean, 100_000.0, "arrays of arrays add nothing");
@@ -217,7 +218,7 @@ fn by_second(times: &[Nanos]) -> Vec<usize> {
 fn writes_are_fast_until_the_share_is_dirty_and_then_as_slow_as_the_members() {
     let cached = array(DISK, "raid5", 7, &controller(true));
     let mut device = cached.build(1);
-    let mut writes = Random::new(Op::Write, 16, device.capacity_sectors(), 3);
+    let mut writes = random_requests(Op::Write, 16, device.capacity_sectors(), 3);
     let times = closed_loop(&mut device, &mut writes, 4, 16_000, 0);
     let members = rate(
         &array(DISK, "raid5", 7, "stripe_kib = 64\n"),
@@ -289,10 +290,10 @@ fn a_flush_empties_a_cache_that_is_not_protected() {
     let flush = |protected| {
         let mut driver = Driver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
         driver.serve(request(Op::Write, 1_000_000, 16));
-        let dirty = driver.serve(FLUSH);
+        let dirty = driver.serve(Request::FLUSH);
         (
             dirty,
-            driver.serve(FLUSH),
+            driver.serve(Request::FLUSH),
             driver.device().written().medium_sectors,
         )
     };
@@ -322,7 +323,7 @@ fn forced_unit_access_passes_a_cache_that_is_not_protected() {
     let serve = |protected| {
         let mut driver = Driver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
         let write = request(Op::Write, 1_000_000, 16);
-        driver.serve(tierwise_device::Request { fua: true, ..write })
+        driver.serve(Request { fua: true, ..write })
     };
     assert_eq!(serve(true), 70_480);
     assert!(serve(false) > 6_000_000);

@@ -1,12 +1,12 @@
-//! Every model keeps the rules of a device, under arrivals made by proptest.
+//! Every model keeps the rules of a device, under arrivals made by proptest and under calls that no careful caller makes.
 
 use proptest::prelude::*;
 use tierwise_device::ssd::Ssd;
-use tierwise_device::{Device, Op, Precondition, Profile, conformance};
+use tierwise_device::{
+    Completion, Device, Nanos, Op, Params, Precondition, Profile, Request, conformance,
+};
 
-use crate::array_support::{array, request};
-use crate::flash::{self, ssd};
-use crate::shipped;
+use crate::support::*;
 
 /// Checks `profile` over its whole space, and over a small part of it where requests meet each other.
 fn conforms(profile: &Profile, seed: u64, count: usize) -> Result<(), TestCaseError> {
@@ -24,7 +24,7 @@ macro_rules! conformance_of {
             #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
             $(#[test]
             fn $test(seed in any::<u64>(), count in 1_usize..300) {
-                conforms(&shipped::profile($profile), seed, count)?;
+                conforms(&shipped($profile), seed, count)?;
             })*
         }
     };
@@ -72,7 +72,7 @@ fn small_caches_and_first_come_first_served_conform() {
 
 #[test]
 fn seeds_turn_the_platter() {
-    let profile = shipped::profile("hdd-7k2");
+    let profile = shipped("hdd-7k2");
     let arrivals = conformance::arrivals(1, 50, 1_000_000);
     let times = |seed| {
         conformance::completion_times(profile.build(seed), &arrivals).expect("a conforming device")
@@ -89,7 +89,7 @@ struct Broken<D: Device> {
 }
 
 impl<D: Device> Device for Broken<D> {
-    fn submit(&mut self, now: u64, id: u64, request: tierwise_device::Request) {
+    fn submit(&mut self, now: u64, id: u64, request: Request) {
         self.inner.submit(now, id, request);
     }
 
@@ -119,7 +119,7 @@ impl<D: Device> Device for Broken<D> {
 
 #[test]
 fn the_suite_catches_devices_that_break_a_rule() {
-    let profile = shipped::profile("hdd-7k2");
+    let profile = shipped("hdd-7k2");
     let arrivals = conformance::arrivals(5, 100, 1_000_000);
     for rule in ["early", "twice", "future", "sleeps"] {
         let broken = || Broken {
@@ -244,7 +244,7 @@ fn shipped_arrays_conform() {
         "array-raid5-8x-hdd-10k-sas",
         "array-raid10-8x-hdd-7k2-20t-nearline",
     ] {
-        let profile = shipped::profile(name);
+        let profile = shipped(name);
         let capacity = profile.build(0).capacity_sectors();
         for (seed, space) in [(1, capacity), (2, 20_000)] {
             let arrivals = conformance::arrivals(seed, 200, space);
@@ -300,16 +300,188 @@ fn small_devices_conform_in_every_state() {
 #[test]
 fn what_was_preloaded_is_mapped_but_not_counted() {
     let mut device = ssd(&[]);
-    let all = flash::units(&device);
+    let all = units(&device);
     for unit in (0..all).step_by(64) {
-        device.preload(&tierwise_device::Request {
-            sectors: 64 * flash::UNIT as u32,
-            ..flash::write(unit)
+        device.preload(&Request {
+            sectors: 64 * UNIT as u32,
+            ..write(unit)
         });
     }
     assert_eq!(device.written(), tierwise_device::Written::default());
-    let mut random = flash::Random(1);
-    flash::overwrite(&mut device, 0, all, || random.below(all));
+    let mut random = Random(1);
+    overwrite(&mut device, 0, all, || random.below(all));
     let cleaned = device.written().amplification().expect("writes");
     assert!(cleaned > 1.5, "as on a full device: {cleaned}");
+}
+
+// What every model does with requests and calls that a careful caller would not make.
+
+const OPS: [Op; 4] = [Op::Read, Op::Write, Op::Flush, Op::Discard];
+
+/// One profile of each kind and of each way to keep data, arrays with and without a cache among them.
+const PROFILES: [&str; 12] = [
+    "hdd-10k-18g-fc",
+    "hdd-7k2",
+    "hdd-7k2-sata-2009",
+    "ssd-sata-consumer",
+    "ssd-optane",
+    "ssd-dram-fc",
+    "zero",
+    "volume-aws-gp3",
+    "volume-aws-st1",
+    "array-raid1-2x-ssd-nvme-dc",
+    "array-raid5-7x-hdd-7k2-200g-ata",
+    "array-raid5-8x-hdd-10k-sas",
+];
+
+/// Lets everything happen.
+fn finish(device: &mut dyn Device, done: &mut Vec<Completion>) {
+    while let Some(event) = device.next_event() {
+        device.advance(event, done);
+        assert!(done.len() < 1_000, "the device never becomes idle");
+    }
+}
+
+/// When one request completes that comes first, at `now`.
+fn served(profile: &Profile, now: Nanos, request: Request) -> Nanos {
+    let mut device = profile.build(1);
+    let mut done = Vec::new();
+    device.submit(now, 7, request);
+    while done.is_empty() {
+        let event = device
+            .next_event()
+            .expect("an outstanding request has a next event");
+        device.advance(event, &mut done);
+    }
+    done[0].at
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_call_is_answered(
+        calls in prop::collection::vec(
+            (0_usize..4, prop_oneof![any::<u64>(), 0_u64..5_000], 0_u32..600, any::<bool>(), 0_u64..50_000_000, any::<bool>()),
+            1..60,
+        ),
+    ) {
+        for name in PROFILES {
+            let mut device = shipped(name).build(3);
+            let mut done = Vec::new();
+            for &(op, sector, sectors, fua, now, preload) in &calls {
+                let request = Request { fua, ..request(OPS[op], sector, sectors) };
+                if preload {
+                    device.preload(&request);
+                }
+                device.advance(now, &mut done);
+                device.submit(now, 1, request);
+            }
+            finish(&mut device, &mut done);
+            prop_assert_eq!(done.len(), calls.len(), "{}", name);
+            prop_assert!(done.is_sorted_by_key(|done| done.at), "{} goes back in time", name);
+            prop_assert!(done.iter().all(|done| done.id == 1));
+        }
+    }
+}
+
+#[test]
+fn a_range_past_the_end_is_served_at_the_end() {
+    for name in PROFILES {
+        let profile = shipped(name);
+        let capacity = profile.build(1).capacity_sectors();
+        for op in OPS {
+            let last = served(&profile, 1_000, request(op, capacity - 16, 16));
+            for sector in [capacity - 1, capacity, u64::MAX] {
+                let beyond = served(&profile, 1_000, request(op, sector, 16));
+                assert_eq!(beyond, last, "{name}, {op:?} at {sector}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_range_longer_than_the_device_is_the_whole_device() {
+    let long = request(Op::Read, 5, 4_000);
+    assert_eq!(long.fitted(3_000), request(Op::Read, 0, 3_000));
+    assert_eq!(long.fitted(4_000), request(Op::Read, 0, 4_000));
+    assert_eq!(long.fitted(4_005), long);
+    let nothing = request(Op::Write, u64::MAX, 0);
+    assert_eq!(nothing.fitted(10), request(Op::Write, 10, 0));
+}
+
+#[test]
+fn a_request_of_no_sectors_writes_nothing() {
+    for name in PROFILES {
+        let mut device = shipped(name).build(1);
+        let mut done = Vec::new();
+        for (id, op) in (0..).zip(OPS) {
+            device.preload(&request(op, 1, 0));
+            device.submit(0, id, request(op, 1, 0));
+        }
+        finish(&mut device, &mut done);
+        assert_eq!(done.len(), OPS.len(), "{name}");
+        let written = device.written();
+        assert_eq!(
+            (written.host_sectors, written.medium_sectors),
+            (0, 0),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_call_in_the_past_is_one_at_the_latest_time() {
+    for name in PROFILES {
+        let profile = shipped(name);
+        for op in OPS {
+            let exact = served(&profile, 5_000_000, request(op, 4_096, 8));
+            let mut device = profile.build(1);
+            let mut done = Vec::new();
+            device.advance(5_000_000, &mut done);
+            device.submit(1_000, 7, request(op, 4_096, 8));
+            finish(&mut device, &mut done);
+            assert_eq!(done[0].at, exact, "{name}, {op:?}");
+            let none = done.len();
+            device.advance(0, &mut done);
+            assert_eq!(done.len(), none);
+        }
+    }
+}
+
+#[test]
+fn equal_ids_complete_one_by_one() {
+    for name in PROFILES {
+        let mut device = shipped(name).build(1);
+        let mut done = Vec::new();
+        for place in 0..40 {
+            let op = OPS[place as usize % 4];
+            device.submit(0, 9, request(op, place * 1_000, 8));
+        }
+        finish(&mut device, &mut done);
+        assert_eq!(done.len(), 40, "{name}");
+        assert!(done.iter().all(|done| done.id == 9));
+    }
+}
+
+#[test]
+fn a_worn_state_belongs_to_its_own_parameters() {
+    let profile = shipped("ssd-sata-consumer");
+    profile.build(1).precondition(WORN);
+    let Params::Ssd(params) = profile.params() else {
+        unreachable!("the profile is of an SSD")
+    };
+    let mut changed = params.clone();
+    changed
+        .cleaning
+        .as_mut()
+        .expect("a translation layer")
+        .spare_share += 0.3;
+    let mut device = tierwise_device::ssd::Ssd::new(changed);
+    let mut done = Vec::new();
+    device.precondition(WORN);
+    for id in 0..100 {
+        device.submit(0, id, request(Op::Write, id * 9_000, 512));
+    }
+    finish(&mut device, &mut done);
+    assert_eq!(done.len(), 100);
 }

@@ -45,12 +45,7 @@ fn measured(line: &str) -> Measured {
         Op::Write
     };
     Measured {
-        request: Request {
-            op,
-            sector: number(1),
-            sectors: number(2) as u32,
-            fua: false,
-        },
+        request: Request::new(op, number(1), number(2) as u32),
         service_ns: number(3) * 1000,
         think_ns: number(4) * 1000,
     }

@@ -1,20 +1,10 @@
 //! Every shipped profile can be read and built, and bad ones are refused with file, key and range.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use tierwise_device::{Library, Profile, ProfileError};
 
-use crate::array_support::{self, array, controller, text};
-use crate::{flash, shipped};
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/devices")
-}
-
-fn text_of(name: &str) -> String {
-    std::fs::read_to_string(folder().join(format!("{name}.toml"))).expect("a shipped profile")
-}
+use crate::support::*;
 
 fn refusal(text: &str) -> ProfileError {
     Profile::parse(text, "bad.toml").expect_err("the profile is bad")
@@ -29,7 +19,7 @@ fn every_shipped_profile_builds() {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
     {
         let text = std::fs::read_to_string(&file).expect("a profile");
-        let profile = Profile::parse_with(&text, &file.to_string_lossy(), &shipped::library())
+        let profile = Profile::parse_with(&text, &file.to_string_lossy(), &library())
             .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             profile.build(1).capacity_sectors() * 512,
@@ -69,7 +59,7 @@ fn every_shipped_profile_builds() {
 
 #[test]
 fn capacities_are_those_of_the_data_sheets() {
-    let sectors = |name| shipped::profile(name).capacity_bytes() / 512;
+    let sectors = |name| shipped(name).capacity_bytes() / 512;
     assert_eq!(sectors("hdd-10k-18g-fc"), 35_566_480);
     assert_eq!(sectors("hdd-7k2-sata-2009"), 976_773_168);
     assert_eq!(sectors("hdd-7k2"), 1_953_525_168);
@@ -83,20 +73,20 @@ fn capacities_are_those_of_the_data_sheets() {
 
 #[test]
 fn an_unknown_key_is_named_with_the_known_ones() {
-    let error = refusal(&text_of("hdd-7k2").replace("head_switch_us", "head_swich_us"));
+    let error = refusal(&shipped_text("hdd-7k2").replace("head_switch_us", "head_swich_us"));
     assert_eq!(error.file, "bad.toml");
     assert!(
         error.message.contains("mechanics.head_switch_us"),
         "{error}"
     );
-    let error = refusal(&text_of("zero").replace("[source]", "colour = 3\n[source]"));
+    let error = refusal(&shipped_text("zero").replace("[source]", "colour = 3\n[source]"));
     assert!(error.message.contains("colour"), "{error}");
     assert!(error.fix.contains("link_mb_per_s"), "{}", error.fix);
 }
 
 #[test]
 fn a_missing_key_is_named() {
-    let error = refusal(&text_of("zero").replace("read_latency_us = 0\n", ""));
+    let error = refusal(&shipped_text("zero").replace("read_latency_us = 0\n", ""));
     assert!(
         error.message.contains("missing key read_latency_us"),
         "{error}"
@@ -105,28 +95,29 @@ fn a_missing_key_is_named() {
 
 #[test]
 fn an_impossible_value_is_named_with_its_range() {
-    let error = refusal(&text_of("hdd-7k2").replace("rpm = 7200", "rpm = -7200"));
+    let error = refusal(&shipped_text("hdd-7k2").replace("rpm = 7200", "rpm = -7200"));
     assert!(error.message.contains("mechanics.rpm = -7200"), "{error}");
     assert!(error.fix.contains("1000 to 30000"), "{}", error.fix);
-    let error =
-        refusal(&text_of("hdd-7k2").replace("sectors_per_track = 2620", "sectors_per_track = 0"));
+    let error = refusal(
+        &shipped_text("hdd-7k2").replace("sectors_per_track = 2620", "sectors_per_track = 0"),
+    );
     assert!(
         error.message.contains("zones[0].sectors_per_track = 0"),
         "{error}"
     );
-    let error = refusal(&text_of("hdd-7k2").replace("policy = \"sptf\"", "policy = \"scan\""));
+    let error = refusal(&shipped_text("hdd-7k2").replace("policy = \"sptf\"", "policy = \"scan\""));
     assert!(error.fix.contains("fcfs, sptf"), "{}", error.fix);
 }
 
 #[test]
 fn a_number_without_a_source_is_refused() {
-    let text: String = text_of("zero")
+    let text: String = shipped_text("zero")
         .lines()
         .filter(|line| !line.starts_with("capacity_mb = \""))
         .map(|l| format!("{l}\n"))
         .collect();
     assert!(refusal(&text).message.contains("capacity_mb has no source"));
-    let text = text_of("zero") + "price = \"a made-up key\"\n";
+    let text = shipped_text("zero") + "price = \"a made-up key\"\n";
     assert!(
         refusal(&text)
             .message
@@ -269,15 +260,14 @@ fn a_range_holds_the_number_that_it_is_of() {
 // What a profile of an array may say, and what it says of the whole.
 
 fn array_refusal(text: &str) -> String {
-    array_support::parse(text)
-        .expect_err("a bad profile")
-        .message
+    parse_array(text).expect_err("a bad profile").message
 }
 
 #[test]
 fn bad_arrays_are_refused_by_name() {
-    let bad =
-        |member, level, members, more: &str| array_refusal(&text(member, level, members, more));
+    let bad = |member, level, members, more: &str| {
+        array_refusal(&array_text(member, level, members, more))
+    };
     let stripe = "stripe_kib = 64\n";
     let cases = [
         (
@@ -377,7 +367,7 @@ fn a_protected_cache_that_reports_write_back_is_sent_flushes() {
 // Profiles of SSDs that cannot be: refused with the key and what is allowed.
 
 fn flash_refusal(old: &str, new: &str) -> ProfileError {
-    let text = flash::text(&[(old, new)]);
+    let text = flash_text(&[(old, new)]);
     Profile::parse(&text, "bad.toml").expect_err("the profile is bad")
 }
 
@@ -434,7 +424,7 @@ fn impossible_flash_is_refused() {
 fn fast_flash_needs_a_translation_layer() {
     let cleaning = "[cleaning]\npages_per_block = 16\nerase_us = 2000\nspare_share = 0.28\n";
     let slc = "[slc_cache]\nsize_mb = 1\nprogram_us = 100\nidle_ms = 1\n";
-    let text = flash::text(&[(cleaning, slc)]);
+    let text = flash_text(&[(cleaning, slc)]);
     let error = Profile::parse(&text, "bad.toml").expect_err("the profile is bad");
     assert!(
         error

@@ -1,9 +1,9 @@
 //! Write amplification against the closed form: from the computed steady state and after a replayed fill.
 
-use tierwise_device::ssd::{Ssd, Window, overwrite_history, uniform_write_amplification};
+use tierwise_device::ssd::{Ssd, uniform_write_amplification};
 use tierwise_device::{Device, Precondition, Written};
 
-use crate::flash::{self, Random, WORN, amplification, overwrite, ssd, units, with_spare, worn};
+use crate::support::*;
 
 const SPARE_SHARES: [f64; 4] = [0.07, 0.15, 0.28, 0.50];
 
@@ -108,7 +108,7 @@ fn sequential_overwrites_move_nothing() {
 fn discarded_space_is_spare_space() {
     let mut device = worn(0.28);
     let all = units(&device);
-    flash::discard(&mut device, all / 2..all);
+    discard(&mut device, all / 2..all);
     let mut random = Random(7);
     let active = all / 2;
     overwrite(&mut device, 0, 3 * all, || random.below(active));
@@ -252,7 +252,7 @@ fn beyond_the_cliff_the_rate_is_what_cleaning_leaves() {
 #[test]
 fn a_worn_device_starts_beyond_the_cliff() {
     let mut device = ssd(&[]);
-    device.precondition(flash::WORN);
+    device.precondition(WORN);
     let worn = overwrite_history(&mut device, 4, WINDOW_BYTES, 20, 2);
     let (replayed, _) = history(250);
     let ratio = worn[19].mb_per_s / replayed[249].mb_per_s;

@@ -1,16 +1,10 @@
-//! What delays what in the SSD: programs and erases, page types, planes, channels, flushes, the fast flash.
+//! What delays what in an SSD with and without a translation layer, and in memory.
 
 use tierwise_device::ssd::Ssd;
-use tierwise_device::{Device, Driver, Op, Request};
+use tierwise_device::{Device, Driver, Op, Profile, Request};
 
-use crate::flash::{self, overwrite, ssd, write};
+use crate::support::*;
 
-const FLUSH: Request = Request {
-    op: Op::Flush,
-    sector: 0,
-    sectors: 0,
-    fua: false,
-};
 const VOLATILE: (&str, &str) = ("protection = true", "protection = false");
 
 fn driver(changes: &[(&str, &str)]) -> Driver<Ssd> {
@@ -72,7 +66,7 @@ fn a_read_goes_before_queued_programs_and_delays_them() {
             assert!(waited <= 5_000 + 400_000 + 50_000, "waited {waited} ns");
         }
         program_a_page(&mut driver);
-        driver.serve(FLUSH);
+        driver.serve(Request::FLUSH);
         driver.now()
     };
     assert_eq!(durable_at(true) - durable_at(false), 50_000);
@@ -81,9 +75,9 @@ fn a_read_goes_before_queued_programs_and_delays_them() {
 /// Reads of an idle device take no longer than sense and overhead; beside cleaning some meet an erase.
 #[test]
 fn some_reads_meet_an_erase() {
-    let mut driver = Driver::new(flash::worn(0.28));
-    let mut random = flash::Random(3);
-    let units = flash::units(driver.device());
+    let mut driver = Driver::new(worn(0.28));
+    let mut random = Random(3);
+    let units = units(driver.device());
     let mut longest = 0;
     for _ in 0..20_000 {
         driver.serve(write(random.below(units)));
@@ -127,11 +121,15 @@ fn a_flush_empties_a_volatile_cache_and_writes_its_mapping() {
     let journal = ("flush_us = 20", "flush_us = 20\njournal_us = 700");
     let mut protected = driver(&[journal]);
     protected.serve(write(1));
-    assert_eq!(protected.serve(FLUSH), 20_000);
+    assert_eq!(protected.serve(Request::FLUSH), 20_000);
     let mut volatile = driver(&[journal, VOLATILE]);
     volatile.serve(write(1));
-    assert_eq!(volatile.serve(FLUSH), 400_000 + 700_000 + 20_000);
-    assert_eq!(volatile.serve(FLUSH), 20_000, "nothing is left to flush");
+    assert_eq!(volatile.serve(Request::FLUSH), 400_000 + 700_000 + 20_000);
+    assert_eq!(
+        volatile.serve(Request::FLUSH),
+        20_000,
+        "nothing is left to flush"
+    );
     let written = volatile.device().written();
     assert_eq!(
         written.medium_sectors, 32,
@@ -150,7 +148,7 @@ fn a_flush_that_is_not_queued_keeps_others_out() {
             ),
         ]);
         driver.serve(write(1));
-        driver.submit(FLUSH);
+        driver.submit(Request::FLUSH);
         driver.serve(read(400, 1))
     };
     assert_eq!(read_behind_flush("true"), 55_000);
@@ -241,7 +239,150 @@ fn idle_time_folds_and_writes_are_fast_again() {
 #[test]
 fn a_worn_device_has_none_left() {
     let mut device = device();
-    device.precondition(flash::WORN);
+    device.precondition(WORN);
     let (first, _) = write_units(&mut device, 0, 5_000);
     assert!(first > SLOW_UNIT_NS, "{first} ns a unit");
+}
+
+// The simplest models, memory and a solid-state disk without a translation layer: latency, parallelism, link, cache.
+
+const PLAIN: &str = r#"
+kind = "ssd"
+summary = "test"
+capacity_mb = 1000
+channels = 4
+stripe_kib = 4
+read_us = 100
+program_us = 1000
+read_overhead_us = 10
+write_overhead_us = 20
+flush_us = 30
+link_mb_per_s = 512
+write_cache_kib = 64
+power_loss_protection = false
+"#;
+
+fn plain(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> {
+    let text = changes
+        .iter()
+        .fold(PLAIN.to_owned(), |text, (old, new)| text.replace(old, new));
+    Driver::new(
+        Profile::parse(&sourced(&text), "test.toml")
+            .expect("a valid profile")
+            .build(0),
+    )
+}
+
+#[test]
+fn a_read_takes_overhead_flash_and_link() {
+    assert_eq!(
+        plain(&[]).serve(request(Op::Read, 0, 8)),
+        10_000 + 100_000 + 8_000
+    );
+}
+
+#[test]
+fn stripes_are_read_by_channels_in_parallel() {
+    assert_eq!(
+        plain(&[]).serve(request(Op::Read, 0, 32)),
+        10_000 + 100_000 + 32_000
+    );
+    assert_eq!(
+        plain(&[]).serve(request(Op::Read, 0, 40)),
+        10_000 + 200_000 + 40_000
+    );
+    assert_eq!(
+        plain(&[("channels = 4", "channels = 1")]).serve(request(Op::Read, 0, 32)),
+        10_000 + 400_000 + 32_000
+    );
+}
+
+#[test]
+fn one_channel_serves_in_order_of_arrival() {
+    let mut driver = plain(&[]);
+    for stripe in [0, 4, 1] {
+        driver.submit(request(Op::Read, stripe * 8, 8));
+    }
+    let done: Vec<(u64, u64)> = driver
+        .run_until_idle()
+        .iter()
+        .map(|done| (done.id, done.at))
+        .collect();
+    assert_eq!(done, [(0, 118_000), (2, 118_000), (1, 218_000)]);
+}
+
+#[test]
+fn a_cached_write_is_reported_when_received_and_flushed_when_programmed() {
+    let mut volatile = plain(&[]);
+    assert_eq!(volatile.serve(request(Op::Write, 0, 8)), 20_000 + 8_000);
+    assert_eq!(volatile.serve(Request::FLUSH), 1_000_000 + 30_000);
+    let mut protected = plain(&[("protection = false", "protection = true")]);
+    protected.serve(request(Op::Write, 0, 8));
+    assert_eq!(protected.serve(Request::FLUSH), 30_000);
+}
+
+#[test]
+fn without_a_cache_or_with_forced_access_a_write_is_programmed_first() {
+    let mut uncached = plain(&[("write_cache_kib = 64", "write_cache_kib = 0")]);
+    assert_eq!(
+        uncached.serve(request(Op::Write, 0, 8)),
+        20_000 + 8_000 + 1_000_000
+    );
+    let forced = Request {
+        fua: true,
+        ..request(Op::Write, 0, 8)
+    };
+    assert_eq!(plain(&[]).serve(forced), 20_000 + 8_000 + 1_000_000);
+}
+
+#[test]
+fn a_full_cache_writes_at_the_pace_of_the_flash() {
+    let mut driver = plain(&[]);
+    let count = 1_000;
+    for stripe in 0..count {
+        driver.serve(request(Op::Write, stripe * 8, 8));
+    }
+    let per_write_ns = driver.now() as f64 / count as f64;
+    assert!(
+        (per_write_ns / 250_000.0 - 1.0).abs() < 0.03,
+        "{per_write_ns} ns a write, four channels of 1 ms"
+    );
+}
+
+// Memory behind a link: each request has its latency, all share the link.
+
+fn memory(name: &str) -> Driver<Box<dyn tierwise_device::Device>> {
+    Driver::new(shipped(name).build(1))
+}
+
+#[test]
+fn one_request_takes_latency_and_transfer() {
+    let mut driver = memory("ssd-dram-fc");
+    // 8 KiB at 200 MB/s take 40.96 us, the latency is 50 us.
+    assert_eq!(driver.serve(request(Op::Read, 0, 16)), 90_960);
+    assert_eq!(driver.serve(request(Op::Write, 0, 16)), 90_960);
+    assert_eq!(driver.serve(request(Op::Flush, 0, 0)), 20_000);
+}
+
+#[test]
+fn latencies_overlap_and_the_link_is_shared_in_order_of_arrival() {
+    let mut driver = memory("ssd-dram-fc");
+    for _ in 0..4 {
+        driver.submit(request(Op::Read, 0, 16));
+    }
+    let done: Vec<(u64, u64)> = driver
+        .run_until_idle()
+        .iter()
+        .map(|done| (done.id, done.at))
+        .collect();
+    let at = |index: u64| 50_000 + (index + 1) * 40_960;
+    assert_eq!(done, [(0, at(0)), (1, at(1)), (2, at(2)), (3, at(3))]);
+}
+
+#[test]
+fn the_device_that_measures_the_path_takes_no_time() {
+    let mut driver = memory("zero");
+    for op in [Op::Read, Op::Write, Op::Flush, Op::Discard] {
+        assert_eq!(driver.serve(request(op, 0, 2048)), 0);
+    }
 }

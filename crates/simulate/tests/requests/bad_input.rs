@@ -1,6 +1,6 @@
 //! Input that makes no sense is refused in one line that names file, line and column, or the option.
 
-use crate::support;
+use crate::{file, memory};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +8,7 @@ use tierwise_simulate::{Job, UserError};
 
 fn refused(job: &Job) -> UserError {
     let error = job
-        .run(&support::memory(), &AtomicBool::new(false))
+        .run(&memory(), &AtomicBool::new(false))
         .expect_err("bad input");
     assert!(
         !error.message.contains('\n') && !error.fix.is_empty(),
@@ -18,7 +18,7 @@ fn refused(job: &Job) -> UserError {
 }
 
 fn refused_file(content: &[u8], open: bool) -> String {
-    let file = support::file(content);
+    let file = file(content);
     let error = refused(&Job {
         requests: Some(file.clone()),
         open,
@@ -153,7 +153,7 @@ fn files_that_cannot_be_used_are_named() {
         ..Job::default()
     };
     assert!(refused(&directory).message.contains("cannot read"));
-    let requests = Some(support::file(b"op,lbn,sectors\nR,0,8\n"));
+    let requests = Some(file(b"op,lbn,sectors\nR,0,8\n"));
     let same = Job {
         times: requests.clone(),
         requests: requests.clone(),

@@ -1,28 +1,31 @@
 //! Figures of runs on a device whose times are known: each can be worked out by hand.
 
-use crate::support;
+use std::fs;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tierwise_device::Nanos;
 use tierwise_simulate::{Job, Report};
+
+use crate::{drives, file, memory, new_path};
 
 fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs()
 }
 
 fn of_file(content: &str, job: Job) -> Report {
-    let requests = Some(support::file(content.as_bytes()));
+    let requests = Some(file(content.as_bytes()));
     Job { requests, ..job }
-        .run(&support::memory(), &AtomicBool::new(false))
+        .run(&memory(), &AtomicBool::new(false))
         .expect("a valid file")
 }
 
 fn of_preset(name: &str, job: Job) -> Report {
     let preset = Some(name.to_owned());
     Job { preset, ..job }
-        .run(&support::memory(), &AtomicBool::new(false))
+        .run(&memory(), &AtomicBool::new(false))
         .expect("a valid preset")
 }
 
@@ -123,19 +126,19 @@ fn a_compressed_file_is_read_too() {
     encoder
         .write_all(b"op,lbn,sectors\nR,0,8\n")
         .expect("memory");
-    let requests = Some(support::file(&encoder.finish().expect("memory")));
+    let requests = Some(file(&encoder.finish().expect("memory")));
     let report = Job {
         requests,
         ..Job::default()
     }
-    .run(&support::memory(), &AtomicBool::new(false))
+    .run(&memory(), &AtomicBool::new(false))
     .expect("a valid file");
     assert_eq!(report.latency.count, 1);
 }
 
 #[test]
 fn the_file_of_times_is_in_the_order_of_requests_and_is_read_again() {
-    let times = support::new_path();
+    let times = new_path();
     let content = "op,lbn,sectors\nR,0,8\nW,8,8\nF,0,0\nR,16,8\n";
     let job = Job {
         depth: Some(2),
@@ -184,4 +187,59 @@ fn the_same_seed_gives_the_same_figures() {
     };
     assert_eq!(figures(1), figures(1));
     assert_ne!(figures(1), figures(2));
+}
+
+// A simulation of the measured drives' requests gives the very times that the device's own replay gives.
+
+fn services_ns(csv: &str) -> Vec<Nanos> {
+    let service = |line: &str| {
+        let us: f64 = line
+            .rsplit(',')
+            .next()
+            .and_then(|us| us.parse().ok())
+            .expect("a time");
+        (us * 1e3).round() as Nanos
+    };
+    csv.lines().skip(1).map(service).collect()
+}
+
+#[test]
+fn measured_drives_give_the_same_times_as_their_replay() {
+    let Some(folder) = drives::golden_folder() else {
+        println!("skipped: no measured drives in ../shared/golden/hdd");
+        return;
+    };
+    for drive in fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+    {
+        if !drive.is_dir() {
+            continue;
+        }
+        let times = new_path();
+        let job = Job {
+            requests: Some(drive.join("requests.csv.gz")),
+            times: Some(times.clone()),
+            ..Job::default()
+        };
+        let profile = drives::import(&drive);
+        let compared = job
+            .run(&profile, &AtomicBool::new(false))
+            .expect("measured requests")
+            .compared
+            .expect("measured times");
+        let requests = drives::requests(&drive);
+        let replayed = drives::replay(&profile, &requests);
+        assert_eq!(
+            services_ns(&fs::read_to_string(times).expect("times")),
+            replayed
+        );
+        let real: Vec<Nanos> = requests
+            .iter()
+            .map(|measured| measured.service_ns)
+            .collect();
+        assert_eq!(compared.measured_mean_us, drives::mean(&real) / 1e3);
+        assert_eq!(compared.demerit, drives::demerit(&real, &replayed));
+        assert_eq!(compared.each, drives::per_request(&real, &replayed));
+    }
 }

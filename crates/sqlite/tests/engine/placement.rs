@@ -5,7 +5,7 @@ use std::mem::transmute;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use crate::support::Home;
+use crate::Home;
 use rusqlite::{Connection, OpenFlags, ffi};
 use tierwise_sqlite::Vfs;
 

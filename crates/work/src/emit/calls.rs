@@ -4,10 +4,10 @@
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, Role, State, ThreadClass};
 
 use crate::constants::{EARLY_NS, WOKEN_NS};
-use crate::emit::emitter::{Appending, Emitter};
 use crate::emit::step_writer::StepWriter;
+use crate::emit::{Appending, Emitter};
 use crate::rows::makes_durable;
-use crate::storage::syncs;
+use crate::storage;
 use crate::timeline::Segment;
 use crate::transactions::turns::RawTurn;
 use crate::{Place, Step};
@@ -92,7 +92,7 @@ impl Emitter<'_> {
             writer.push(self.syncs.sync(self.view, Role::Log, call));
         }
         if flush && self.log_scripts.len() < MOST_LOG_SCRIPTS {
-            let script = syncs::script(self.view, Role::Log, call);
+            let script = storage::script(self.view, Role::Log, call);
             self.log_scripts.push(script);
         }
     }

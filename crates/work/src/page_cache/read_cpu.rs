@@ -158,8 +158,7 @@ mod tests {
 
     /// Transactions of 30 µs and of what their reads take; the numbers of reads vary with these periods.
     fn session(transactions: u32, periods: [u32; 2], read_us: [u32; 2]) -> Session {
-        let mut session =
-            crate::emit::emitter::empty_session("s".to_owned(), ThreadClass::Session, None);
+        let mut session = crate::emit::empty_session("s".to_owned(), ThreadClass::Session, None);
         session.pace = Pace::Loop;
         for number in 0..transactions {
             let (role, sector, sectors) = (Role::Data, 0, 16);

@@ -10,8 +10,8 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, SECTO
 
 use crate::address_space::pages_of;
 use crate::constants::COLD_CACHE_SHARE;
-use crate::page_cache::cache_size::{CLASSES, Counts, page_cache};
 use crate::page_cache::reuse_observer::ReuseObserver;
+use crate::page_cache::{CLASSES, Counts, page_cache};
 use crate::rows::Rows;
 use crate::view::View;
 use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};

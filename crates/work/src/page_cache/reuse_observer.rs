@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::page_cache::cache_size::CLASSES;
+use crate::page_cache::CLASSES;
 use crate::{Reuse, ReuseCurve};
 
 /// Fewest pages that must be under observation at a distance for the curve to reach it.

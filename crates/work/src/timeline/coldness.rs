@@ -69,7 +69,7 @@ pub(crate) fn mean_cold_factor(states: &[State]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_states::state;
+    use crate::rows::state;
 
     fn runs(every_us: u64, each_us: u64) -> Vec<State> {
         let starts = (0..10).map(|at| at * every_us);

@@ -313,7 +313,7 @@ mod tests {
     use tierwise_recording::{Recording, State, StateKind};
 
     use super::*;
-    use crate::test_states::state;
+    use crate::rows::state;
     use crate::timeline::SegmentKind;
     use crate::transactions::turns::SeenCommit;
 

@@ -5,7 +5,7 @@ use tierwise_recording::{Call, CallKind, Role, State, TransactionStatus};
 use crate::Grouping;
 use crate::constants::{BOTH_COPIES_NS, COMMIT_WRITES_NS, EVEN_TURN_NS, SAME_COMMIT_NS};
 use crate::engines::FlushSharing;
-use crate::log::flushes::is_header;
+use crate::log::is_header;
 use crate::rows::{Rows, makes_durable};
 use crate::timeline::{Segment, SegmentKind, WaitCause, cpu_ns, split_at};
 use crate::view::View;

@@ -1,14 +1,16 @@
 //! Turns a drive's measured parameters into the text of a profile.
 //!
 //! The input is the form of the DiskSim validation set as JSON (geometry, mechanics, cache, overheads) and a
-//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`render`], which are
+//! table of measured seek times. Nothing is fitted to measured requests: the rules in this file, which are
 //! the same for every drive, decide whatever the files leave open.
 
 mod drive;
-mod render;
 
-use drive::Drive;
+use std::fmt::Write;
 
+use drive::{Drive, Zone};
+
+use crate::hdd::import::drive::{Cache, Overheads};
 pub use drive::{ImportError, ImportFile};
 
 /// The text of a profile for the drive that `geometry` (JSON) and `seek` (CSV with the columns
@@ -20,7 +22,7 @@ pub use drive::{ImportError, ImportFile};
 pub fn import(geometry: &str, seek: &str) -> Result<String, ImportError> {
     let drive = Drive::parse(geometry)?;
     let rows = seek_rows(seek)?;
-    Ok(render::profile(&drive, &rows))
+    Ok(profile(&drive, &rows))
 }
 
 /// Pairs of distance in cylinders and time in milliseconds.
@@ -54,6 +56,266 @@ fn seek_rows(seek: &str) -> Result<Vec<(f64, f64)>, ImportError> {
 fn seek_row(line: &str) -> Option<(f64, f64)> {
     let (distance, time) = line.split_once(',')?;
     Some((distance.trim().parse().ok()?, time.trim().parse().ok()?))
+}
+
+// The profile's text.
+
+/// The whole profile, with `seek` as pairs of distance in cylinders and time in milliseconds.
+fn profile(drive: &Drive, seek: &[(f64, f64)]) -> String {
+    let mut out = String::new();
+    mechanics(drive, seek, &mut out);
+    zones(drive, &mut out);
+    cache(drive, &mut out);
+    overheads(drive, &mut out);
+    sources(drive, &mut out);
+    out
+}
+
+fn mechanics(drive: &Drive, seek: &[(f64, f64)], out: &mut String) {
+    let m = &drive.mechanics;
+    let _ = write!(
+        out,
+        "kind = \"hdd\"\nsummary = {:?}\nwrite_cache = {}\n\n[mechanics]\nrpm = {}\nsurfaces = {}\n\
+         head_switch_us = {}\nwrite_settle_us = {}\n\
+         read_settle_us = {:.1}\nserpentine = {}\n\n[seek]\ncurve = \"table\"\ntable_us = [\n",
+        drive.drive,
+        drive.cache.fast_write_level > 0.0,
+        m.rpm,
+        drive.surfaces,
+        m.head_switch_ms.max(0.0) * 1e3,
+        // A fit elsewhere can make the settling time negative; the head does not arrive before it left.
+        m.write_settle_ms.max(0.0) * 1e3,
+        read_settle_ms(seek) * 1e3,
+        drive.lbn_mapping_scheme > 0.0,
+    );
+    for (distance, time_ms) in seek {
+        let _ = writeln!(out, "  [{distance}, {:.3}],", time_ms * 1e3);
+    }
+    out.push_str("]\n");
+}
+
+fn zones(drive: &Drive, out: &mut String) {
+    let (unit, beyond) = spare_unit(drive);
+    for (index, zone) in drive.zones.iter().enumerate() {
+        let _ = write!(
+            out,
+            "\n[[zones]]\nfirst_cylinder = {}\ncylinders = {}\nsectors_per_track = {}\n{}reserved_sectors = {}\n\
+             offset_sectors = {}\ntrack_skew_sectors = {}\ncylinder_skew_sectors = {}\n",
+            zone.first_cylinder,
+            zone.last_cylinder - zone.first_cylinder + 1.0,
+            zone.sectors_per_track,
+            spares(zone, unit),
+            if index == 0 { beyond } else { 0.0 },
+            within_turn(zone.first_sector_offset, zone),
+            within_turn(zone.track_skew_sectors, zone),
+            within_turn(zone.cylinder_skew_sectors, zone),
+        );
+    }
+}
+
+fn within_turn(sectors: f64, zone: &Zone) -> f64 {
+    sectors.rem_euclid(zone.sectors_per_track)
+}
+
+fn spares(zone: &Zone, unit: SpareUnit) -> String {
+    let (count, slips) = (zone.spare_sectors, zone.slips);
+    match unit {
+        SpareUnit::SectorsOfZone => format!("spares = {count}\nslips = {slips}\n"),
+        SpareUnit::SectorsOfCylinder => format!("spares_per_cylinder = {count}\nslips = {slips}\n"),
+        SpareUnit::SectorsOfTrack => format!("spares_per_track = {count}\nslips = {slips}\n"),
+        SpareUnit::TracksOfZone => {
+            format!(
+                "spare_tracks = {count}\nslipped_tracks = {}\n",
+                slips.min(count)
+            )
+        }
+    }
+}
+
+fn cache(drive: &Drive, out: &mut String) {
+    let cache = &drive.cache;
+    let if_sequential = needs_sequence(drive);
+    let segment_sectors = if if_sequential {
+        cache.segment_sectors * cache.segments
+    } else {
+        cache.segment_sectors
+    };
+    let write_segments = cache.max_write_segments.max(1.0);
+    let _ = write!(
+        out,
+        "\n[cache]\nsegments = {}\nsegment_sectors = {segment_sectors}\nreadahead_sectors = {}\n\
+         readahead_to = \"{}\"\nreadahead_if_sequential = {if_sequential}\nread_on_arrival = {}\n\
+         write_sectors = {}\nwrite_segments = {write_segments}\n\n[bus]\nsector_us = {:.1}\n\n[queue]\ndepth = 1\n\
+         policy = \"fcfs\"\nage_limit_us = 1e6\n",
+        cache.segments,
+        readahead_sectors(cache),
+        readahead_to(cache),
+        reads_on_arrival(drive),
+        cache.segment_sectors * write_segments,
+        bus_sector_ms(cache) * 1e3,
+    );
+}
+
+fn overheads(drive: &Drive, out: &mut String) {
+    let over = &drive.overheads_ms;
+    let write_miss = write_miss_ms(over);
+    out.push_str("\n[overhead]\n");
+    for (key, time_ms) in [
+        ("read_hit_after_read", over.read_hit_after_read),
+        ("read_hit_after_write", over.read_hit_after_write),
+        ("read_miss_after_read", over.read_miss_after_read),
+        ("read_miss_after_write", over.read_miss_after_write),
+        ("write_hit_after_read", over.write_hit_after_read),
+        ("write_hit_after_write", over.write_hit_after_write),
+        ("write_miss_after_read", write_miss),
+        ("write_miss_after_write", write_miss),
+        ("read_completion", over.read_completion),
+        ("write_completion", over.write_completion),
+    ] {
+        let _ = writeln!(out, "{key}_us = {:.1}", time_ms.max(0.0) * 1e3);
+    }
+    out.push_str("flush_us = 0\n");
+}
+
+fn sources(drive: &Drive, out: &mut String) {
+    let source = format!("imported from the drive's files: {}", drive.source);
+    out.push_str("\n[source]\n");
+    for table in ["mechanics", "seek", "zones", "cache", "overhead"] {
+        let _ = writeln!(out, "{table} = {source:?}");
+    }
+    let bus = if drive.cache.bus_ms_per_sector > 0.0 {
+        source
+    } else {
+        "estimated: not in the drive's files; SCSI-1 at 5 MB/s".to_owned()
+    };
+    let _ = write!(
+        out,
+        "bus = {bus:?}\nqueue = \"estimated: one command at a time, as measured\"\n\
+         \"mechanics.read_settle_us\" = \"estimated: constant of a + b·√d over the shortest seeks\"\n"
+    );
+}
+
+// Rules for parameters that the files leave open. Every rule rests on the files and on their known meaning;
+// docs/evidence/models.md says for each what it was tested against.
+
+/// What a zone's spare count counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SpareUnit {
+    SectorsOfZone,
+    SectorsOfCylinder,
+    SectorsOfTrack,
+    TracksOfZone,
+}
+
+/// The unit with which the zones hold at least the drive's stated sectors, with the smallest surplus, and
+/// that surplus. The surplus lies before the first sector, where drives keep their own data.
+fn spare_unit(drive: &Drive) -> (SpareUnit, f64) {
+    use SpareUnit::{SectorsOfCylinder, SectorsOfTrack, SectorsOfZone, TracksOfZone};
+    let mut best = (SectorsOfZone, f64::INFINITY);
+    for unit in [
+        SectorsOfZone,
+        SectorsOfCylinder,
+        SectorsOfTrack,
+        TracksOfZone,
+    ] {
+        let held: f64 = drive
+            .zones
+            .iter()
+            .map(|zone| data_sectors(drive, zone, unit))
+            .sum();
+        let beyond = held - drive.sectors;
+        if (0.0..best.1).contains(&beyond) {
+            best = (unit, beyond);
+        }
+    }
+    let first = data_sectors(drive, &drive.zones[0], best.0);
+    (best.0, if best.1 < first { best.1 } else { 0.0 })
+}
+
+fn data_sectors(drive: &Drive, zone: &Zone, unit: SpareUnit) -> f64 {
+    let cylinders = zone.last_cylinder - zone.first_cylinder + 1.0;
+    let tracks = cylinders * drive.surfaces;
+    let spares = match unit {
+        SpareUnit::SectorsOfZone => zone.spare_sectors + zone.slips,
+        SpareUnit::SectorsOfCylinder => zone.spare_sectors * cylinders + zone.slips,
+        SpareUnit::SectorsOfTrack => zone.spare_sectors * tracks + zone.slips,
+        SpareUnit::TracksOfZone => zone.spare_sectors * zone.sectors_per_track,
+    };
+    tracks * zone.sectors_per_track - spares
+}
+
+/// What ends reading ahead in modes 1 and 2 of DiskSim's manual; in the others the segment does.
+fn readahead_to(cache: &Cache) -> &'static str {
+    if cache.continuous_read == 1.0 {
+        "track"
+    } else if cache.continuous_read == 2.0 {
+        "cylinder"
+    } else {
+        "segment"
+    }
+}
+
+/// Mode 0 does not read ahead; in the others a largest length of 0 means the segment's, as in DiskSim.
+fn readahead_sectors(cache: &Cache) -> f64 {
+    if cache.continuous_read == 0.0 {
+        0.0
+    } else if cache.readahead_max_sectors == 0.0 {
+        cache.segment_sectors
+    } else {
+        cache.readahead_max_sectors
+    }
+}
+
+/// Reading ahead in mode 4 tries to stay a track ahead of sequential reads. With segments that cannot hold a
+/// track the drive waits for a second read in sequence, and then gives the stream the whole buffer.
+fn needs_sequence(drive: &Drive) -> bool {
+    let tracks = drive.zones.iter().map(|zone| zone.sectors_per_track);
+    drive.cache.continuous_read == 4.0
+        && drive.cache.segment_sectors < tracks.fold(f64::INFINITY, f64::min)
+}
+
+/// A drive in mode 4 that handles a read miss in no time keeps the sectors passed since the head's arrival.
+fn reads_on_arrival(drive: &Drive) -> bool {
+    let over = &drive.overheads_ms;
+    drive.cache.continuous_read == 4.0
+        && over.read_miss_after_read + over.read_miss_after_write == 0.0
+}
+
+/// Handling of a write to the medium: the longer of the values after a read and after a write. The shorter one is
+/// that of commands sent back to back, part of which passes while the one before ends.
+fn write_miss_ms(over: &Overheads) -> f64 {
+    over.write_miss_after_read.max(over.write_miss_after_write)
+}
+
+/// Distances that are short enough for the square root alone.
+const SHORT_CYLINDERS: f64 = 10.0;
+
+/// A read that misses without moving the arm still takes the rest of a seek: command handling and settling.
+/// That is the constant of Ruemmler and Wilkes's `a + b·√d`, by least squares over the shortest seeks.
+fn read_settle_ms(seek: &[(f64, f64)]) -> f64 {
+    let short = || seek.iter().filter(|row| row.0 <= SHORT_CYLINDERS);
+    let count = short().count() as f64;
+    let root = short().map(|row| row.0.sqrt()).sum::<f64>() / count;
+    let time = short().map(|row| row.1).sum::<f64>() / count;
+    let spread: f64 = short().map(|row| (row.0.sqrt() - root).powi(2)).sum();
+    let product: f64 = short()
+        .map(|row| (row.0.sqrt() - root) * (row.1 - time))
+        .sum();
+    if spread > 0.0 {
+        (time - product / spread * root).clamp(0.0, seek[0].1)
+    } else {
+        0.0
+    }
+}
+
+/// Bus time of a sector. 0 means not measured; the rule then takes SCSI-1, 5 MB/s, the rate that every host
+/// of the time could do.
+fn bus_sector_ms(cache: &Cache) -> f64 {
+    if cache.bus_ms_per_sector > 0.0 {
+        cache.bus_ms_per_sector
+    } else {
+        0.1024
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Syncs: their device requests, from the block requests during them, and their steps.
+//! Devices, and the device requests of syncs.
+//!
+//! Nothing here depends on a file's purpose beyond its role.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,10 +9,12 @@ use tierwise_recording::{
     Block, BlockOp, Call, Device, PAGE_BYTES, PAGE_SECTORS, Role, Thread, ThreadClass, UNKNOWN,
 };
 
-use crate::page_cache::dirty_pages::DirtyPages;
+use crate::page_cache::DirtyPages;
 use crate::rows::Rows;
 use crate::view::View;
 use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncScript};
+
+// Syncs: their device requests, from the block requests during them, and their steps.
 
 /// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
 /// pages anyway.
