@@ -11,21 +11,36 @@ use tierwise_recording::Cost;
 
 use crate::host::processes::{self, Activity};
 
-/// A stretch of time, with the activity in it.
-#[derive(Clone, Copy, Debug)]
+/// Share of a burst's processor time that threads have to have which lived through the span beside it, too, for the two to
+/// be compared. Chosen: else sessions began or ended between, and the load was another.
+const LASTING_SHARE: f64 = 0.9;
+
+/// A stretch of time, with what each thread did in it that lived from its begin to its end.
+#[derive(Clone, Debug)]
 struct Span {
     recorded: bool,
     elapsed_s: f64,
-    did: Activity,
+    did: HashMap<i32, Activity>,
+    /// Processor time of the threads that were started in it, too.
+    cpu_ns: u64,
 }
 
 impl Span {
-    fn waits_per_s(&self) -> f64 {
-        self.did.waits as f64 / self.elapsed_s.max(1e-9)
+    /// What the threads did that lived through another span, too.
+    fn with(&self, other: &Self) -> Activity {
+        let lasting = self
+            .did
+            .iter()
+            .filter(|(tid, _)| other.did.contains_key(tid));
+        lasting.fold(Activity::default(), |sum, (_, did)| sum + *did)
     }
 
-    fn cpu_ns_each(&self) -> f64 {
-        self.did.cpu_ns as f64 / self.did.waits.max(1) as f64
+    fn waits_per_s(&self, did: Activity) -> f64 {
+        did.waits as f64 / self.elapsed_s.max(1e-9)
+    }
+
+    fn cpu_ns_each(&self, did: Activity) -> f64 {
+        did.cpu_ns as f64 / did.waits.max(1) as f64
     }
 }
 
@@ -54,10 +69,21 @@ impl RateMeter {
     pub fn end(&mut self, pids: &[i32], recorded: bool) {
         let until = processes::activities(pids);
         let now = Instant::now();
+        let lived = until
+            .iter()
+            .map(|(tid, did)| (*tid, *did, self.since.get(tid)));
+        let did = lived
+            .clone()
+            .filter_map(|(tid, did, before)| Some((tid, did - *before?)));
+        let did: HashMap<_, _> = did.collect();
+        let started = lived.filter(|(_, _, before)| before.is_none());
+        let cpu_ns = did.values().map(|did| did.cpu_ns).sum::<u64>()
+            + started.map(|(_, did, _)| did.cpu_ns).sum::<u64>();
         self.spans.push(Span {
             recorded,
             elapsed_s: (now - self.at).as_secs_f64(),
-            did: between(&self.since, &until),
+            did,
+            cpu_ns,
         });
         (self.since, self.at) = (until, now);
     }
@@ -78,29 +104,24 @@ impl RateMeter {
     }
 }
 
-/// What threads did between two times: all that is known of one that was started between them, and nothing of one that
-/// ended.
-fn between(since: &HashMap<i32, Activity>, until: &HashMap<i32, Activity>) -> Activity {
-    until.iter().fold(Activity::default(), |sum, (tid, did)| {
-        let before = since.get(tid).copied().unwrap_or_default();
-        Activity {
-            waits: sum.waits + did.waits.saturating_sub(before.waits),
-            cpu_ns: sum.cpu_ns + did.cpu_ns.saturating_sub(before.cpu_ns),
-        }
-    })
-}
-
 /// A figure with recording over that without, between the ends of its 95 % interval; none for too few pairs.
 ///
-/// Each burst is compared with the spans beside it, so that a slow change of the load cancels out.
-fn ratio_of(spans: &[Span], figure: fn(&Span) -> f64) -> Option<[f64; 3]> {
+/// Each burst is compared with the spans beside it, so that a slow change of the load cancels out, by the threads that
+/// lived through both.
+fn ratio_of(spans: &[Span], figure: fn(&Span, Activity) -> f64) -> Option<[f64; 3]> {
+    let beside = |burst: &Span, other: &Span| {
+        let (of_burst, of_other) = (burst.with(other), other.with(burst));
+        let lasting = of_burst.cpu_ns as f64 >= LASTING_SHARE * burst.cpu_ns as f64;
+        let (value, other) = (figure(burst, of_burst), figure(other, of_other));
+        (lasting && value > 0.0 && other > 0.0).then_some(other / value)
+    };
     let compared = |at: usize| {
-        let beside = &spans[at.saturating_sub(1)..(at + 2).min(spans.len())];
-        let others = beside.iter().filter(|span| !span.recorded);
-        let values: Vec<f64> = others.map(figure).collect();
-        let value = figure(&spans[at]);
-        let known = value > 0.0 && !values.is_empty() && values.iter().all(|other| *other > 0.0);
-        known.then(|| (value / mean(&values)).ln())
+        let others = &spans[at.saturating_sub(1)..(at + 2).min(spans.len())];
+        let others = others.iter().filter(|span| !span.recorded);
+        let without: Vec<f64> = others
+            .filter_map(|other| beside(&spans[at], other))
+            .collect();
+        (!without.is_empty()).then(|| -mean(&without).ln())
     };
     let recorded = (0..spans.len()).filter(|&at| spans[at].recorded);
     let logs: Vec<f64> = recorded.filter_map(compared).collect();
@@ -136,12 +157,18 @@ fn mean_half_width(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
+    /// What one thread did.
     fn span(recorded: bool, elapsed_s: f64, waits: u64) -> Span {
         let cpu_ns = waits * if recorded { 50_000 } else { 40_000 };
+        of_threads(recorded, elapsed_s, &[(1, Activity { waits, cpu_ns })])
+    }
+
+    fn of_threads(recorded: bool, elapsed_s: f64, did: &[(i32, Activity)]) -> Span {
         Span {
             recorded,
             elapsed_s,
-            did: Activity { waits, cpu_ns },
+            cpu_ns: did.iter().map(|(_, did)| did.cpu_ns).sum(),
+            did: did.iter().copied().collect(),
         }
     }
 
@@ -165,17 +192,37 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_ended_takes_nothing_from_those_that_go_on() {
-        let did = |waits, cpu_ns| Activity { waits, cpu_ns };
-        let since = HashMap::from([(1, did(100, 9_000)), (2, did(5_000, 70_000))]);
-        let until = HashMap::from([(1, did(130, 9_600)), (3, did(7, 400))]);
-        assert_eq!(between(&since, &until), did(37, 1_000));
+    fn a_span_in_which_sessions_begin_or_end_is_not_compared() {
+        let writer = |waits| (1, Activity { waits, cpu_ns: 100 });
+        let session = |waits| {
+            (
+                2,
+                Activity {
+                    waits,
+                    cpu_ns: 50_000,
+                },
+            )
+        };
+        let idle = of_threads(false, 1.0, &[writer(5)]);
+        let busy = |recorded, waits| of_threads(recorded, 1.0, &[writer(5), session(waits)]);
+        let spans = [
+            idle.clone(),
+            busy(true, 895),
+            busy(false, 995),
+            busy(true, 895),
+            idle,
+        ];
+        let [low, ratio, high] = ratio_of(&spans, Span::waits_per_s).unwrap();
+        assert!(
+            (ratio - 0.9).abs() < 1e-9 && high - low < 1e-9,
+            "{low} to {high}"
+        );
     }
 
     #[test]
     fn there_is_no_ratio_without_pairs() {
         let figures = [Span::waits_per_s, Span::cpu_ns_each];
-        let idle = [span(false, 1.0, 0), span(true, 1.0, 0)].repeat(3);
+        let idle = vec![vec![span(false, 1.0, 0), span(true, 1.0, 0)]; 3].concat();
         for figure in figures {
             assert_eq!(ratio_of(&[span(true, 1.0, 100)], figure), None);
             assert_eq!(ratio_of(&idle, figure), None);

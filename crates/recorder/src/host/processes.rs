@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::ops::{Add, Sub};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -113,6 +114,29 @@ pub struct Activity {
     pub waits: u64,
     /// Processor time, by the scheduler's own clock.
     pub cpu_ns: u64,
+}
+
+impl Add for Activity {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            waits: self.waits + other.waits,
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+        }
+    }
+}
+
+impl Sub for Activity {
+    type Output = Self;
+
+    /// None below 0: another thread has the id of one that ended.
+    fn sub(self, other: Self) -> Self {
+        Self {
+            waits: self.waits.saturating_sub(other.waits),
+            cpu_ns: self.cpu_ns.saturating_sub(other.cpu_ns),
+        }
+    }
 }
 
 /// What each thread of some processes did since it was started, by its id.
