@@ -349,7 +349,7 @@ fn an_array_may_lose_what_its_members_or_its_cache_may_lose() {
 #[test]
 fn a_protected_cache_that_reports_write_back_is_sent_flushes() {
     let volatile = |edit: &[(&str, &str)]| {
-        Profile::parse(&flash::text(edit), "flash.toml")
+        Profile::parse(&flash_text(edit), "flash.toml")
             .expect("a sound profile")
             .write_cache()
     };
