@@ -69,16 +69,14 @@ impl RateMeter {
     pub fn end(&mut self, pids: &[i32], recorded: bool) {
         let until = processes::activities(pids);
         let now = Instant::now();
-        let lived = until
-            .iter()
-            .map(|(tid, did)| (*tid, *did, self.since.get(tid)));
-        let did = lived
+        let since = |tid| self.since.get(tid).copied();
+        let each = until.iter();
+        let did = each
             .clone()
-            .filter_map(|(tid, did, before)| Some((tid, did - *before?)));
-        let did: HashMap<_, _> = did.collect();
-        let started = lived.filter(|(_, _, before)| before.is_none());
-        let cpu_ns = did.values().map(|did| did.cpu_ns).sum::<u64>()
-            + started.map(|(_, did, _)| did.cpu_ns).sum::<u64>();
+            .filter_map(|(tid, did)| Some((*tid, *did - since(tid)?)));
+        let did = did.collect();
+        let cpu_ns = each.map(|(tid, did)| (*did - since(tid).unwrap_or_default()).cpu_ns);
+        let cpu_ns = cpu_ns.sum();
         self.spans.push(Span {
             recorded,
             elapsed_s: (now - self.at).as_secs_f64(),

@@ -195,9 +195,9 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         ),
     }
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
-    flags = {"power_loss_protection": protected and cached} | (
-        {"reports_write_back": True} if write_back else {}
-    )
+    flags = {"power_loss_protection": protected and cached}
+    if write_back:
+        flags["reports_write_back"] = True
     return profile_text("ssd", summary, numbers, flags=flags)
 
 

@@ -441,12 +441,9 @@ def growing_sentences(advice: Advice, growing: Growing) -> list[str]:
 
 def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) -> str:
     """``The cheapest answer: move the log to ssd-nvme-dc, for 8 $/month.``"""
-    known = answer.cost_per_month is not None
-    price = (
-        f", {cost(answer.cost_per_month, advice.currency)}"
-        if answer.cost_per_month is not None
-        else ", at a price that is not known"
-    )
+    which, price = "An", ", at a price that is not known"
+    if answer.cost_per_month is not None:
+        which, price = "The cheapest", f", {cost(answer.cost_per_month, advice.currency)}"
     factor = advice.growing.factor if advice.growing else 1.0
     if answer.placement:
         caution = lost_sentence(answer.placement)
@@ -455,7 +452,7 @@ def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) ->
         machine = f": {answer.instance}{price}" if answer.instance else ""
         return f"You need {answer.cores} cores for {factor:g} times the load{machine}."
     if answer.instance:
-        return f"{'The cheapest' if known else 'An'} answer: {answer.instance}{price}."
+        return f"{which} answer: {answer.instance}{price}."
     if first.what == "locks":
         return "No device and no core helps: sessions wait for each other."
     return f"None of the candidates keeps up with {factor:g} times the load."
