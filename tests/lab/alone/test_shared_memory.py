@@ -106,5 +106,5 @@ def test_shared_memory_of_a_killed_initdb_goes(run_dir: Path) -> None:
             owner.kill()
             for entry in ledger.entries("process"):
                 _kill(processes._members(entry))
-            clean()
+    clean()
     assert not _owned_by(account.uid) - before
