@@ -14,7 +14,7 @@ use std::ops::Range;
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, Role, StateKind, UNKNOWN};
 
 use crate::Place;
-use crate::constants::{EARLY_NS, WOKEN_NS};
+use crate::constants::{AT_ONCE_NS, WOKEN_NS};
 use crate::rows::Rows;
 use tierwise_recording::{PAGE_SECTORS, SECTOR_BYTES};
 
@@ -265,7 +265,7 @@ fn offset(rows: &Rows<'_>, block: &Block) -> Option<(u64, bool)> {
         return None;
     }
     let states = rows.states(block.thread);
-    let next = states.partition_point(|state| state.end_ns + EARLY_NS.get() < block.completed_ns);
+    let next = states.partition_point(|state| state.end_ns + AT_ONCE_NS.get() < block.completed_ns);
     let waited = states[next..].iter().take(2).any(|state| {
         let within = rows.call(state.call);
         state.kind == StateKind::Blocked

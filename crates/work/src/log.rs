@@ -8,10 +8,7 @@ use tierwise_recording::{
     BlockOp, Call, CallKind, NONE, Role, SECTOR_BYTES, State, StateKind, ThreadClass, UNKNOWN,
 };
 
-use crate::constants::{
-    FIRST_WAKE_NS, NEXT_WAKE_NS, OVERLAPPING_MOST_SHARE, REPLICA_WAITED_SHARE, TOO_EARLY_NS,
-    WAITING_AGAIN_MOST_SHARE,
-};
+use crate::constants::{EXCEPTIONS_SHARE, MAJORITY_SHARE, WOKEN_NS};
 use crate::engines::{FlushSharing, WriteAheadLog};
 use crate::rows::{Rows, makes_durable, median};
 use crate::{CommitDelay, Grouping};
@@ -128,7 +125,7 @@ impl LogFlushes {
 
     /// How commits share flushes: by the rules of the engine, or by which threads wake which after a flush.
     pub(crate) fn grouping(&self, rows: &Rows<'_>) -> Grouping {
-        let overlap = overlapping(&self.all) > OVERLAPPING_MOST_SHARE.get();
+        let overlap = overlapping(&self.all) > EXCEPTIONS_SHARE.get();
         match rows.engine.flush_sharing {
             FlushSharing::Always(grouping) => grouping,
             _ if overlap => Grouping::Alone,
@@ -145,7 +142,7 @@ impl LogFlushes {
             .flat_map(|thread| self.led_once_woken_early(rows, thread))
             .collect();
         let again = led.iter().filter(|led| !**led).count() as f64;
-        match led.len() >= ENOUGH && again <= WAITING_AGAIN_MOST_SHARE.get() * led.len() as f64 {
+        match led.len() >= ENOUGH && again <= EXCEPTIONS_SHARE.get() * led.len() as f64 {
             true => Grouping::Relay,
             false => Grouping::LeaderFollower,
         }
@@ -165,7 +162,7 @@ impl LogFlushes {
         steps.sort_by_key(|step| step.0);
         let early = steps.windows(2).filter(|pair| {
             let ((_, woken_ns, own), (next_ns, ..)) = (pair[0], pair[1]);
-            !own && rows.on_core_ns(thread, woken_ns, next_ns) < TOO_EARLY_NS.get()
+            !own && rows.on_core_ns(thread, woken_ns, next_ns) < WOKEN_NS.get()
                 && !rows.talked(thread, woken_ns, next_ns)
         });
         early.map(|pair| pair[1].2).collect()
@@ -200,13 +197,13 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
             continue;
         };
         let first = times.partition_point(|&time| time < flush.end_ns);
-        let mut most_ns = FIRST_WAKE_NS.get();
+        let mut most_ns = WOKEN_NS.get();
         for &time in &times[first..] {
             if rows.on_core_ns(flush.thread, flush.woke_until_ns, time) > most_ns {
                 break;
             }
             flush.woke_until_ns = time;
-            most_ns = NEXT_WAKE_NS.get();
+            most_ns = WOKEN_NS.get();
         }
     }
 }
@@ -425,7 +422,7 @@ impl LogReplica {
             }
             let sender = sender(rows, receiver)?;
             let sends = rows.class(sender) == Some(ThreadClass::Background);
-            let least = REPLICA_WAITED_SHARE.get() * f64::from(flushes[&receiver]);
+            let least = MAJORITY_SHARE.get() * f64::from(flushes[&receiver]);
             (sends && !flushes.contains_key(&sender)).then(|| Self {
                 sender,
                 receiver,

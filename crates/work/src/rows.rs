@@ -9,7 +9,7 @@ use tierwise_recording::{
     ThreadClass, UNKNOWN,
 };
 
-use crate::constants::FAULT_NS;
+use crate::constants::WOKEN_NS;
 use crate::engines::{EngineRules, rules_of};
 
 /// How the paths of files begin that are the kernel's own: descriptors for signals, timers and events. PostgreSQL reads
@@ -204,7 +204,7 @@ impl<'a> Rows<'a> {
     }
 
     pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
-        let from_ns = wait.start_ns.saturating_sub(FAULT_NS.get());
+        let from_ns = wait.start_ns.saturating_sub(WOKEN_NS.get());
         let sent = self.blocks(from_ns, wait.end_ns).iter();
         sent.filter(|block| block.op == BlockOp::Read && block.thread == wait.thread)
             .filter(|block| block.completed_ns > wait.start_ns)

@@ -10,11 +10,13 @@ use std::collections::BinaryHeap;
 
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Completion, Nanos, Op, Request, RequestId};
-use tierwise_work::constants::{SIMILAR_SIZE_SHARE, UNOBSERVED_NS};
+use tierwise_work::constants::UNOBSERVED_NS;
 use tierwise_work::{RecordedDevice, RecordedRequest};
 
 /// Recorded requests of one class of queue depths that are enough to draw from.
 const ENOUGH: usize = 8;
+/// Sizes, like queue depths, within this factor are similar. By definition.
+const SIMILAR_SIZES: f64 = 2.0;
 
 /// Recorded requests of one operation.
 #[derive(Debug, Default)]
@@ -89,11 +91,7 @@ impl EmpiricalDevice {
         let similar = similar(recorded, request.sectors);
         let drawn = similar[self.random.below(similar.len())];
         let longer = f64::from(request.sectors) / f64::from(drawn.sectors.max(1));
-        let by_size = if longer > 1.0 / SIMILAR_SIZE_SHARE.get() {
-            longer
-        } else {
-            1.0
-        };
+        let by_size = if longer > SIMILAR_SIZES { longer } else { 1.0 };
         let deeper = match class > found_class {
             true => f64::from(self.under_way.saturating_sub(drawn.depth)),
             false => 0.0,
@@ -160,10 +158,7 @@ fn nearest_class(
 fn similar(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
     let at = |size: f64| recorded.partition_point(|request| f64::from(request.sectors) < size);
     let size = f64::from(sectors);
-    let (from, to) = (
-        at(size * SIMILAR_SIZE_SHARE.get()),
-        at(size / SIMILAR_SIZE_SHARE.get()),
-    );
+    let (from, to) = (at(size / SIMILAR_SIZES), at(size * SIMILAR_SIZES));
     if from < to {
         return &recorded[from..to];
     }

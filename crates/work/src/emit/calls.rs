@@ -3,7 +3,7 @@
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, Role, State, ThreadClass};
 
-use crate::constants::{EARLY_NS, WOKEN_NS};
+use crate::constants::{AT_ONCE_NS, WOKEN_NS};
 use crate::emit::step_writer::StepWriter;
 use crate::emit::{Appending, Emitter};
 use crate::rows::makes_durable;
@@ -233,7 +233,7 @@ impl Emitter<'_> {
 
 /// Whether a request's end may have ended a wait.
 fn woke(block: &Block, waited_ns: u64) -> bool {
-    block.completed_ns <= waited_ns + EARLY_NS.get()
+    block.completed_ns <= waited_ns + AT_ONCE_NS.get()
         && block.completed_ns + WOKEN_NS.get() >= waited_ns
 }
 

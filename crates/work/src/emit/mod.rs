@@ -7,7 +7,7 @@ mod step_writer;
 
 use tierwise_recording::{NONE, Role, State, ThreadClass};
 
-use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE, WAITER_WAKE_NS};
+use crate::constants::{LEAST_TIME_SHARE, PAUSE_NS, WAITER_WAKE_NS};
 use crate::emit::step_writer::{FlushCpu, StepWriter};
 use crate::log::{LogReplica, flushes_log};
 use crate::page_cache::read_cpu::ReadCalls;
@@ -337,7 +337,7 @@ fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Sess
     if !helper {
         set_pace(emitter, &mut session, ended, &begins);
     }
-    let least_ns = view.span_ns() as f64 * BACKGROUND_LEAST_SHARE.get();
+    let least_ns = view.span_ns() as f64 * LEAST_TIME_SHARE.get();
     (moves_data(&session) || cpu_ns(&session) > least_ns).then_some(session)
 }
 
@@ -346,7 +346,7 @@ fn at_idle_waits(segments: Vec<Segment<'_>>) -> Vec<Vec<Segment<'_>>> {
     use WaitCause::{LogDevice, Read, Sync, Write};
     let idle = |segment: &Segment| {
         let own = matches!(segment.wait(), Some((Read | Write | Sync | LogDevice, _)));
-        segment.wait().is_some() && !own && segment.time_ns() >= BACKGROUND_IDLE_NS.get()
+        segment.wait().is_some() && !own && segment.time_ns() >= PAUSE_NS.get()
     };
     segments.split(idle).map(<[_]>::to_vec).collect()
 }

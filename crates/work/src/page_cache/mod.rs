@@ -13,9 +13,7 @@ use tierwise_recording::{
 };
 
 use crate::address_space::pages_of;
-use crate::constants::{
-    CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE, READ_AHEAD_LEAST_SHARE, UNSEEN_MOST_SHARE,
-};
+use crate::constants::{CACHE_SURE_SHARE, FEW_SHARE};
 use crate::rows::Rows;
 use crate::view::View;
 use crate::{PageCache, Place, Reuse};
@@ -47,7 +45,7 @@ pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> Pag
     let wrong = contradictions(counts);
     let best = wrong[1..].iter().copied().min().unwrap_or(0);
     let [found, missed] = counts.map(|counts| counts.iter().sum::<u64>());
-    let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
+    let enough = best + (missed as f64 * FEW_SHARE.get()) as u64;
     let fits = |class: &u8| wrong[usize::from(*class)] <= enough;
     let bytes = |class: Option<u8>| {
         let pages = class.and_then(|class| Reuse(class).pages());
@@ -123,14 +121,14 @@ fn without_call(rows: &Rows<'_>) -> Option<f64> {
         }
     }
     let share = unseen as f64 / all.max(1) as f64;
-    (unseen > MOST_UNSEEN_SECTORS && share > UNSEEN_MOST_SHARE.get()).then_some(share)
+    (unseen > MOST_UNSEEN_SECTORS && share > FEW_SHARE.get()).then_some(share)
 }
 
 /// Roles whose files are read through the page cache: most of their reads do not wait.
 pub(crate) fn cached_roles(rows: &Rows<'_>) -> Vec<Role> {
-    let cached = reads(rows).into_iter().filter(|(_, (all, at_once))| {
-        *at_once as f64 >= *all as f64 * READ_AHEAD_LEAST_SHARE.get()
-    });
+    let cached = reads(rows)
+        .into_iter()
+        .filter(|(_, (all, at_once))| *at_once as f64 >= *all as f64 * FEW_SHARE.get());
     cached.map(|(role, _)| role).collect()
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use tierwise_recording::{Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, SECTOR_BYTES, UNKNOWN};
 
 use crate::address_space::pages_of;
-use crate::constants::COLD_CACHE_SHARE;
+use crate::constants::MAJORITY_SHARE;
 use crate::page_cache::reuse_observer::ReuseObserver;
 use crate::page_cache::{CLASSES, Counts, page_cache};
 use crate::rows::Rows;
@@ -212,7 +212,7 @@ impl ReuseScan<'_> {
         let mut all = true;
         for span in &self.spans {
             let (found, brought) = span.first_uses;
-            let most = COLD_CACHE_SHARE.get() * expected * (found + brought) as f64;
+            let most = MAJORITY_SHARE.get() * expected * (found + brought) as f64;
             if !whole || found as f64 >= most {
                 all &= found + brought == 0;
                 continue;

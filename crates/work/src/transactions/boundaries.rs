@@ -9,10 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::TransactionStatus::{Failed, Idle, InTransaction, Unknown};
 
-use crate::constants::{
-    ALTERNATES_SHARE, BEGIN_WORD_MOST_SHARE, COMMIT_WORD_SHARE, COMMITS_SHARE, MORE_LIKELY_LN,
-    NEVER_COMMITS_SHARE,
-};
+use crate::constants::{CHANCE_SHARE, COMMITS_SHARE, EXCEPTIONS_SHARE, MAJORITY_SHARE};
 use crate::timeline::cpu_ns;
 use crate::transactions::turns::{RawTurn, Shape};
 
@@ -149,8 +146,8 @@ fn words(sessions: &[Vec<RawTurn<'_>>]) -> Option<(Shape, Shape)> {
     let sum = |(begin, commit): (Shape, Shape)| (commit.0 + begin.0, commit.1 + begin.1);
     for (begin, begins) in &frequent {
         for (commit, commits) in &frequent {
-            let like_words = begins.share() <= BEGIN_WORD_MOST_SHARE.get()
-                && commits.share() >= COMMIT_WORD_SHARE.get()
+            let like_words = begins.share() <= CHANCE_SHARE.get()
+                && commits.share() >= MAJORITY_SHARE.get()
                 && begins.turns.abs_diff(commits.turns) <= commits.turns / 5 + 2;
             let pair = (*begin, *commit);
             let shorter = found.is_none_or(|found| sum(pair) < sum(found));
@@ -175,7 +172,7 @@ fn alternate(sessions: &[Vec<RawTurn<'_>>], (begin, commit): (Shape, Shape)) -> 
             }
         }
     }
-    all > 0 && f64::from(unlike) >= ALTERNATES_SHARE.get() * f64::from(all)
+    all > 0 && f64::from(unlike) >= (1.0 - EXCEPTIONS_SHARE.get()) * f64::from(all)
 }
 
 /// Marks turns that do not commit after their previous turn, where turns of the same shape commit after others.
@@ -193,7 +190,7 @@ fn tell_apart(sessions: &mut [Vec<RawTurn<'_>>]) {
     }
     tallies.retain(|_, tally| tally.turns >= ENOUGH_PAIRS);
     let commits = |tally: &Tally| tally.share() >= COMMITS_SHARE.get();
-    let never = |tally: &Tally| tally.share() <= NEVER_COMMITS_SHARE.get();
+    let never = |tally: &Tally| tally.share() <= CHANCE_SHARE.get();
     let shapes = |those: &dyn Fn(&Tally) -> bool| -> BTreeSet<Shape> {
         let kept = tallies.iter().filter(|(_, tally)| those(tally));
         kept.map(|(pair, _)| pair.1).collect()
@@ -254,8 +251,8 @@ pub(crate) fn set_ends(
     let alone_off = off(turns().filter(|turn| turn.ends || alone(turn)).count());
     let every = match boundaries {
         Boundaries::Status => !any_commit,
-        Boundaries::Words => alone_off <= commits_off + MORE_LIKELY_LN.get(),
-        Boundaries::Unsaid => !any_commit || alone_off + MORE_LIKELY_LN.get() < commits_off,
+        Boundaries::Words => alone_off <= commits_off + EXCEPTIONS_SHARE.get(),
+        Boundaries::Unsaid => !any_commit || alone_off + EXCEPTIONS_SHARE.get() < commits_off,
     };
     for turn in sessions.iter_mut().flatten() {
         turn.ends |= (every && alone(turn)) || (!any_commit && !turn.served);

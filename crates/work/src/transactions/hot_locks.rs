@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{CallKind, Role};
 
-use crate::constants::{
-    BUSY_MOST_LATE_NS, HELD_LOCK_LEAST_SHARE, LOCK_RELEASE_NS, RELEASED_LOCK_LEAST_SHARE,
-};
+use crate::constants::{LEAST_TIME_SHARE, PAUSE_NS, WOKEN_NS};
 use crate::timeline::{Segment, SegmentKind, WaitCause};
 use crate::transactions::ThreadDependencies;
 use crate::transactions::turns::{RawTurn, Shape};
@@ -48,8 +46,8 @@ pub(crate) fn find(
     let (waits, other_ns) = lock_waits(dependencies, sessions);
     let hot = |(_, waits): &(Shape, LockWaits)| {
         let least = match waits.over_commit() {
-            true => HELD_LOCK_LEAST_SHARE.get(),
-            false => RELEASED_LOCK_LEAST_SHARE.get(),
+            true => LEAST_TIME_SHARE.get(),
+            false => LEAST_TIME_SHARE.get(),
         };
         waits.count >= LEAST_WAITS && waits.waited_ns as f64 / total_ns >= least
     };
@@ -124,7 +122,7 @@ fn released(turns: &[&RawTurn<'_>], time_ns: u64) -> Option<bool> {
         if commit.end_ns <= time_ns && time_ns <= reply_ns.max(commit.end_ns) {
             return Some(true);
         }
-        if commit.start_ns > time_ns && commit.start_ns - time_ns < LOCK_RELEASE_NS.get() {
+        if commit.start_ns > time_ns && commit.start_ns - time_ns < WOKEN_NS.get() {
             return Some(false);
         }
     }
@@ -272,7 +270,7 @@ fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
     let rests = turns.flat_map(|turn| (0..turn.segments.len()).map(|at| &turn.segments[at..]));
     let mut late: Vec<u64> = rests
         .filter_map(|segments| late_by(retry_ns, segments))
-        .filter(|&late| late < BUSY_MOST_LATE_NS.get())
+        .filter(|&late| late < PAUSE_NS.get())
         .collect();
     late.sort_unstable();
     let kept = late.len().min(MOST_KEPT);

@@ -12,9 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{Call, CallKind, State, StateKind, ThreadClass};
 
-use crate::constants::{
-    HELPER_LEAST_NS, HELPER_LEAST_SHARE, HELPERS_LEAST_SHARE, IO_WORKER_LEAST_SHARE, WOKEN_NS,
-};
+use crate::constants::{AT_ONCE_NS, FEW_SHARE, LEAST_TIME_SHARE, WOKEN_NS};
 use crate::rows::Rows;
 use crate::timeline::{WaitCause, wait_cause};
 use crate::view::View;
@@ -108,7 +106,7 @@ fn key(state: &State) -> (u32, u64, u64) {
 /// Whether a thread waited for another, except for its flush of the log: replay recomputes that.
 fn waits(view: &View<'_>, state: &State) -> bool {
     state.kind == StateKind::Blocked
-        && state.end_ns - state.start_ns >= HELPER_LEAST_NS.get()
+        && state.end_ns - state.start_ns >= AT_ONCE_NS.get()
         && wait_cause(view, state) == WaitCause::Thread
 }
 
@@ -128,10 +126,10 @@ fn helpers(view: &View<'_>) -> BTreeSet<u32> {
     }
     let total_ns = total_ns as f64;
     let all_ns: u64 = waited_ns.values().sum();
-    if (all_ns as f64) < total_ns * HELPERS_LEAST_SHARE.get() {
+    if (all_ns as f64) < total_ns * FEW_SHARE.get() {
         return BTreeSet::new();
     }
-    waited_ns.retain(|_, waited_ns| *waited_ns as f64 >= total_ns * HELPER_LEAST_SHARE.get());
+    waited_ns.retain(|_, waited_ns| *waited_ns as f64 >= total_ns * LEAST_TIME_SHARE.get());
     waited_ns.into_keys().collect()
 }
 
@@ -163,7 +161,7 @@ fn read_dependencies(rows: &Rows<'_>) -> Vec<ReadDependency> {
         .threads(ThreadClass::Session)
         .flat_map(|session| rows.states(session));
     let sessions_ns: u64 = states.map(|state| state.end_ns - state.start_ns).sum();
-    if (read_ns as f64) < IO_WORKER_LEAST_SHARE.get() * sessions_ns as f64 {
+    if (read_ns as f64) < LEAST_TIME_SHARE.get() * sessions_ns as f64 {
         return Vec::new();
     }
     let mut found = Vec::new();

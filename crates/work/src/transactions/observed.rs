@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::Role;
 
-use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
+use crate::constants::{FEW_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
 use crate::rows::{Rows, cpu_ns};
 use crate::storage::sample;
 use crate::timeline::{SegmentKind, WaitCause, role_of_use, wait_use};
@@ -180,7 +180,7 @@ impl Counted {
         }
         let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
         let off = (slowest - 1.0).max(1.0 - each);
-        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
+        (off > FEW_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
     }
 }
 

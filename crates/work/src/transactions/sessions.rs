@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
-use crate::constants::{OWN_CLIENT_SHARE, SESSION_LEAST_SHARE};
+use crate::constants::{CHANCE_SHARE, EXCEPTIONS_SHARE};
 use crate::rows::Rows;
 use crate::timeline::{Segment, WaitCause, segments_of};
 use crate::transactions::turns::{RawTurn, turns_of};
@@ -74,7 +74,7 @@ fn drop_lookers_on(sessions: &mut Vec<RawSession<'_>>) {
             mean_ns
         } else {
             busiest_ns
-        } * SESSION_LEAST_SHARE.get();
+        } * CHANCE_SHARE.get();
         busy.next().is_some_and(|ns| ns as f64 >= least_ns)
     });
 }
@@ -186,7 +186,7 @@ pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
     let all: u32 = ended.values().sum();
     let (thread, most) = ended.into_iter().max_by_key(|&(_, count)| count)?;
     let own = rows.class(thread) == Some(ThreadClass::Client)
-        && f64::from(most) >= OWN_CLIENT_SHARE.get() * f64::from(all);
+        && f64::from(most) >= (1.0 - EXCEPTIONS_SHARE.get()) * f64::from(all);
     own.then_some(thread)
 }
 

@@ -3,7 +3,7 @@
 use tierwise_recording::{Call, CallKind, Role, State, TransactionStatus};
 
 use crate::Grouping;
-use crate::constants::{BOTH_COPIES_NS, COMMIT_WRITES_NS, EVEN_TURN_NS, SAME_COMMIT_NS};
+use crate::constants::{AT_ONCE_NS, EVEN_TURN_NS, WOKEN_NS};
 use crate::engines::FlushSharing;
 use crate::log::is_header;
 use crate::rows::{Rows, makes_durable};
@@ -291,7 +291,7 @@ impl CommitSearch<'_> {
         };
         match cause {
             WaitCause::LogReplica => {
-                self.add(seen, self.cpu_ns < BOTH_COPIES_NS.get());
+                self.add(seen, self.cpu_ns < WOKEN_NS.get());
                 self.own = true;
             }
             WaitCause::LogQueue => self.part(seen, self.is_done(state)),
@@ -314,7 +314,7 @@ impl CommitSearch<'_> {
             return;
         }
         if call.kind == CallKind::Write && !is_header(self.view, call) {
-            let near = self.written_cpu_ns < COMMIT_WRITES_NS.get();
+            let near = self.written_cpu_ns < AT_ONCE_NS.get();
             let before = self.written.filter(|_| near);
             self.written = before.or(Some((index, call.start_ns)));
             self.written_cpu_ns = 0;
@@ -333,7 +333,7 @@ impl CommitSearch<'_> {
 
     /// A flush, or a wait for one.
     fn part(&mut self, seen: SeenCommit, own: bool) {
-        self.add(seen, self.cpu_ns < SAME_COMMIT_NS.get() && !self.own);
+        self.add(seen, self.cpu_ns < WOKEN_NS.get() && !self.own);
         (self.own, self.written) = (own, None);
     }
 
