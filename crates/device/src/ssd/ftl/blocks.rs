@@ -158,7 +158,7 @@ impl Table {
     }
 
     /// The same numbers, shared by all copies of it.
-    pub(super) fn shared(&self) -> Self {
+    pub(super) fn shared(self) -> Self {
         let numbers = 0..self.places.len() * CHUNK;
         Self {
             base: Some(numbers.map(|at| self.get(at)).collect()),
@@ -198,8 +198,8 @@ impl Table {
 // gives: spatial sampling as by SHARDS (Waldspurger et al., FAST 2015), stratified so that ranges of units
 // are ranges of tracked ones. What is tracked lives in proportionally smaller blocks.
 
-/// Most units tracked: 16 MiB of map.
-const MOST_TRACKED: u64 = 1 << 22;
+/// Most units tracked: 8 MiB of map.
+const MOST_TRACKED: u64 = 1 << 21;
 
 /// The choice of tracked units.
 #[derive(Clone, Copy, Debug)]
