@@ -34,7 +34,7 @@ from tierwise.model.errors import TierwiseError
 )
 def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
     with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
-        clients.create(client, {option: value}, 1)
+        clients.named(client)({option: value}, 1)
 
 
 def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> Non
 
 def test_only_a_script_has_think_time() -> None:
     with pytest.raises(TierwiseError, match="mode simple has no think time"):
-        clients.create("pgbench", {"mode": "simple", "think_ms": 5}, 1)
+        clients.named("pgbench")({"mode": "simple", "think_ms": 5}, 1)
 
 
 def test_percentiles_by_hand() -> None:

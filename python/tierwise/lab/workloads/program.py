@@ -61,3 +61,8 @@ class Program:
     """Empty for a mix of transactions, which runs for a number of them or for a time."""
     score: Mapping[str, float] = field(default_factory=dict)
     """Inputs of the workload's metrics, such as its scale factor; empty if it defines none."""
+
+    @property
+    def laps(self) -> list[Lap]:
+        """The laps of all streams, stage by stage."""
+        return [lap for stage in self.stages for stream in stage.streams for lap in stream]

@@ -91,8 +91,7 @@ def clients_of_laps(program: Program) -> int:
 
 def tables_of_laps(program: Program) -> set[str]:
     """Tables that laps fill instead of the load phase."""
-    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
-    return {lap.load for lap in laps if lap.load is not None}
+    return {lap.load for lap in program.laps if lap.load is not None}
 
 
 def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:

@@ -97,9 +97,9 @@ _LOOKS_EACH_S = 0.5
 _LOOKING_SHARE = 0.02
 """Scans take at most this share of one core's time, whatever the number of files."""
 
-Counts = dict[str, int]
-"""``reads, writes, flushes, discards, read_bytes, write_bytes``."""
 _FIGURES = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes")
+Counts = dict[str, int]
+"""A number for each of these figures."""
 
 
 @dataclass(frozen=True)
@@ -330,6 +330,6 @@ def _io(name: str, counts: Counts) -> RoleIo:
 
 def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
     """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
-    figures = ("reads", "writes", "discards", "read_bytes", "write_bytes")
+    figures = [name for name in _FIGURES if name != "flushes"]
     left = {name: getattr(whole, name) - sum(getattr(part, name) or 0 for part in parts) for name in figures}
     return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})
