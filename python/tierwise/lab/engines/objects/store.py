@@ -14,18 +14,15 @@ import msgpack
 from tierwise.lab.engines.objects.operations import Kind, Operation, Value, parse_operation
 from tierwise.model.errors import StatementError, TierwiseError
 
-_OBJECTS, _INDEX, _KINDS = b"o", b"i", b"k"
+_OBJECTS, _INDEX = b"o", b"i"
+KINDS = b"k"
+"""Key prefix of all declarations."""
 _SIGN = 1 << 63
 
 
 def kind_key(number: int, name: str) -> bytes:
     """Key of a kind's declaration; sorts by the kind's number."""
-    return kinds_prefix() + struct.pack(">H", number) + name.encode()
-
-
-def kinds_prefix() -> bytes:
-    """Key prefix of all declarations."""
-    return _KINDS
+    return KINDS + struct.pack(">H", number) + name.encode()
 
 
 def objects_prefix(kind: Kind) -> bytes:

@@ -115,10 +115,7 @@ def _install(go: Path) -> str | None:
         variables = {**fetched.network(), **_GO, "GOBIN": str(home.own)}
         return programs.run("go", [go, "install", MODULE], home=home, variables=variables, timeout_s=900)
 
-    try:
-        failure = fetched.fetch(_program(), "go-tpc", install)
-    except TierwiseError as error:
-        failure = error.message
+    failure = fetched.fetch(_program(), "go-tpc", install)
     return failure and f"go-tpc is not installed, and go install cannot fetch it here: {failure}"
 
 
