@@ -40,7 +40,10 @@ class Lap:
 
 @dataclass(frozen=True)
 class Stage:
-    """Streams that run side by side; the laps of one stream run one after the other."""
+    """Streams that run side by side; the laps of one stream run one after the other.
+
+    A lap of one of several streams has nothing before it (``Lap.before``), which would disturb the others.
+    """
 
     streams: list[list[Lap]]
 
