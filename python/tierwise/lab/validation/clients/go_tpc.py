@@ -97,8 +97,6 @@ class GoTpc(Client[Server]):
         return self._go_tpc(database, self.text("work"), ["run", *threads])
 
     def _go_tpc(self, database: Server, name: str, action: Sequence[str]) -> str:
-        if not _program().exists():
-            raise TierwiseError("go-tpc is gone", self.package)
         work = [name, "--warehouses", self.text("scale")]
         argv: list[str | Path] = [database.reachable(_program()), *work, *_connection(database), *action]
         return command("go-tpc", argv, database)
