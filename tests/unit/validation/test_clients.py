@@ -47,6 +47,15 @@ def test_only_a_script_has_think_time() -> None:
         clients.named("pgbench")({"mode": "simple", "think_ms": 5}, 1)
 
 
+def test_clients_with_other_data_have_no_dataset_in_common() -> None:
+    few, many = (clients.named("sysbench")({"tables": tables}, 1).dataset for tables in (2, 4))
+    assert few != many
+    jobs = [clients.named("postgres-jobs")({"job": job}, 1).dataset for job in ("copy", "vacuum")]
+    assert len(set(jobs)) == 2
+    loads = [clients.named("pgbench")({"mode": mode}, 1).dataset for mode in ("tpcb", "select")]
+    assert len(set(loads)) == 1
+
+
 def test_percentiles_by_hand() -> None:
     assert percentiles_of(dict.fromkeys(map(float, range(1, 101)), 1)) == {
         "p50_us": 50, "p95_us": 95, "p99_us": 99,

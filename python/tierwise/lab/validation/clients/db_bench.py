@@ -26,11 +26,7 @@ class DbBench(Client[Library]):
     program = "db_bench"
     package = "Debian: rocksdb-tools"
     defaults: ClassVar = {"benchmark": "overwrite", "scale": 1000, "sync": 1, "value": 400}
-
-    @property
-    def dataset(self) -> str:
-        """Name by number and size of the values."""
-        return f"{self.family}-{self.text('scale')}-{self.text('value')}"
+    of_data: ClassVar = ("scale", "value")
 
     def prepare(self, database: Library) -> None:
         """Write every key, in order."""

@@ -50,12 +50,8 @@ class GoTpc(Client[Server]):
     package = f"Go: GOBIN={folder()} go install {MODULE}"
     servers = ("postgres", "mariadb")
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
+    of_data: ClassVar = ("work", "scale")  # CH adds tables
     choices: ClassVar = {"work": ["tpcc", "ch"]}
-
-    @property
-    def dataset(self) -> str:
-        """CH adds tables."""
-        return f"{self.family}-{self.text('work')}-{self.text('scale')}"
 
     def missing(self) -> str | None:
         """Install the program if Go is available; else return how to install it."""
