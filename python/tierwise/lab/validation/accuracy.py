@@ -105,7 +105,8 @@ class Pair(Record):
     @property
     def covered(self) -> bool | None:
         """Whether the measured rate lies in the interval of the prediction."""
-        return None if self.predicted is None else self.measured.held_by(self.predicted)
+        predicted = self.predicted
+        return None if predicted is None else predicted.low <= self.measured.value <= predicted.high
 
     @property
     def within_bound(self) -> bool | None:

@@ -202,8 +202,6 @@ class RocksAdapter(Adapter):
     def execute(self, statement: str) -> None:
         """Declare a kind of object; its indexes lie among the data."""
         kind = parse_kind(statement, len(self.kinds))
-        if kind.name in self.kinds:
-            raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")
         self.write({kind_key(kind.number, kind.name): statement.encode()})
         self.kinds[kind.name] = kind
 
