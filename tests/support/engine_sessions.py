@@ -14,7 +14,7 @@ from tierwise.lab.engines.postgres.server import PORT
 def superuser_dsn(engine: PostgresEngine) -> str:
     """Keywords and values of a superuser in the load's database, where tierwise itself has none."""
     server = engine._known_process()
-    address = f"host='{server.socket_dir}' port={PORT} user=tierwise dbname=postgres"
+    address = f"host='{server.home}' port={PORT} user=tierwise dbname=postgres"
     return f"{address} password={server.secrets['PGPASSWORD']}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tierwise.model.names import printable
 from tierwise.model.placement import Role
 from tierwise.predict.together import moves_of
 from tierwise.report.document import Block, Text, Tone
@@ -77,7 +78,7 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
     numbers = {
         device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
     }
-    mounts = [f"{name}=/path/on/new/device    # {_device_words(device)}" for device, name in numbers.items()]
+    mounts = [f"{name}=/path/on/new/device    # {printable(device)}" for device, name in numbers.items()]
     return Guide(
         variables="\n".join([moves.get("variables", "").strip(), *mounts]).strip() if known else "",
         steps=[
@@ -118,8 +119,3 @@ def _reason(move: Mapping[str, Any], role: Role) -> str:
 
 def _lines(text: str, new: str) -> str:
     return text.strip().replace("$NEW", f"${new}")
-
-
-def _device_words(device: str) -> str:
-    """A device's name for a comment: a name from a stranger's file ends no line."""
-    return "".join(letter if letter.isprintable() else " " for letter in device)

@@ -176,15 +176,6 @@ def test_a_place_that_the_server_cannot_enter_is_named(directory: Path) -> None:
         PostgresEngine("postgres", embedded()).init({Role.SYSTEM: closed / "place"})
 
 
-def test_a_socket_in_use_is_one_line(engine: PostgresEngine, directory: Path) -> None:
-    socket_dir = Path(engine.dsn().split("'")[1])
-    second = PostgresEngine("postgres", embedded(), socket_dir=socket_dir)
-    with pytest.raises(TierwiseError, match=r"lock file .* already exists: stop the server") as caught:
-        second.init({Role.SYSTEM: directory})
-    assert "\n" not in str(caught.value)
-    engine.checkpoint()
-
-
 @pytest.mark.parametrize("name", ["port", "listen_addresses", "temp_tablespaces"])
 def test_settings_that_the_placement_needs_are_refused(name: str) -> None:
     with pytest.raises(TierwiseError, match=f"setting {name} is not among those"):

@@ -21,7 +21,6 @@ from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.runner.storage import open_storage
 from tierwise.lab.studies.study import plan_runs
 from tierwise.lab.workloads.program import Lap, Program, Stage
-from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 pytestmark = pytest.mark.usefixtures("run_dir")
@@ -125,7 +124,7 @@ def test_a_capped_lap_is_marked_and_the_run_goes_on(run: Run) -> None:
 
 
 def test_streams_run_side_by_side_and_are_counted_together(run: Run) -> None:
-    lap = Lap("add", transaction="add", count=2, before=frozenset({"reconnect"}))
+    lap = Lap("add", transaction="add", count=2)
     measured = run([lap, replace(lap, name="more")], [replace(lap, name="other", checksum=10100)])
     assert {(lap.name, lap.stream, lap.status) for lap in measured.laps} == {
         ("add", 0, "ok"),
@@ -135,12 +134,6 @@ def test_streams_run_side_by_side_and_are_counted_together(run: Run) -> None:
     assert all(lap.counters is None for lap in measured.laps)
     (window,) = measured.windows
     assert window.elapsed_s >= max(lap.elapsed_s for lap in measured.laps)
-
-
-def test_a_lap_beside_others_cannot_restart_the_server(run: Run) -> None:
-    lap = Lap("add", transaction="add", before=frozenset({"cold"}))
-    with pytest.raises(TierwiseError, match="lap add: before = \\['cold'\\] would disturb"):
-        run([lap], [lap])
 
 
 def test_a_study_of_laps_gives_a_whole_record(own: Path) -> None:

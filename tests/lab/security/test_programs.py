@@ -165,7 +165,7 @@ def test_a_look_at_mariadbs_settings_loads_no_library_as_root(planted: Planted) 
 
 def client_of_duckdb(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    clients.create("duckdb-tpch", {}, 1).missing()
+    clients.named("duckdb-tpch")({}, 1).missing()
 
 
 def recorder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -270,7 +270,7 @@ def test_go_tpc_runs_as_the_account_without_a_password_on_its_command_line(
     program.write_text(SHOWS_ITSELF)
     program.chmod(0o755)
     monkeypatch.setenv("TIERWISE_GO_BIN", str(tmp_path))
-    client = clients.create("go-tpc", {}, 1)
+    client = clients.named("go-tpc")({}, 1)
     assert client.missing() is None
     with pytest.raises(TierwiseError) as caught:
         client.warm_up(server, 1)
@@ -293,7 +293,7 @@ def test_go_compiles_as_the_account_and_the_caller_keeps_the_program(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GONOSUMDB", "*")
     monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
-    assert clients.create("go-tpc", {}, 1).missing() is None
+    assert clients.named("go-tpc")({}, 1).missing() is None
     assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
     assert re.search(r" install github.com/pingcap/go-tpc/cmd/go-tpc@v\d", planted.marker.read_text())
     (kept,) = (path for path in tmp_path.rglob("go-tpc") if path.is_file())
@@ -311,7 +311,7 @@ def test_only_a_program_is_kept_of_what_the_account_made(
     monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
-    assert "cannot fetch it here" in (clients.create("go-tpc", {}, 1).missing() or "")
+    assert "cannot fetch it here" in (clients.named("go-tpc")({}, 1).missing() or "")
     assert not [path for path in tmp_path.rglob("go-tpc") if path.is_file()]
 
 
@@ -332,7 +332,7 @@ def test_duckdb_as_a_client_runs_as_the_account(
     database = Library("duckdb", {})
     try:
         database.places = {Role.DATA: database.own_directory(planted.directory, "data")}
-        clients.create("duckdb-tpch", {}, 1).prepare(database)
+        clients.named("duckdb-tpch")({}, 1).prepare(database)
         (file,) = database.directory(Role.DATA).iterdir()
         assert file.stat().st_uid == pwd.getpwnam(users.ACCOUNT).pw_uid
     finally:

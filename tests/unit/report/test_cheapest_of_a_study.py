@@ -6,6 +6,7 @@ import pytest
 
 from support.results_factory import INFO, study_runs
 from tierwise.lab.analysis.answer import Comparison, build_answer
+from tierwise.lab.analysis.rows import first_of
 from tierwise.lab.report.study.document import answer_document
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.report.document import Text
@@ -66,6 +67,19 @@ def test_an_nvme_for_less_goes_before_a_dram_box_that_cannot_be_told_from_it(
 def test_a_dear_device_that_is_surely_faster_is_still_first(engine: str) -> None:
     comparison = compared(engine, 11.0)
     assert comparison.first == "log-ssd" and comparison.alike == [] and comparison.words.price == ""
+
+
+def test_others_that_cannot_be_told_apart_are_listed_by_their_price() -> None:
+    row = next(row for row in compared("postgres", 5.31).rows if row.placement == "new")
+    rows = [
+        row.model_copy(
+            update={"summary": row.summary.model_copy(update={"placement": name}), "new_per_month": cost}
+        )
+        for name, cost in (("dear", 30.0), ("middle", 20.0), ("cheap", 10.0))
+    ]
+    first = first_of(rows, lambda _of, _over: None)
+    assert first.row and first.row.placement == "cheap"
+    assert [row.placement for row in first.alike] == ["middle", "dear"]
 
 
 def test_what_has_no_price_is_not_taken_for_cheaper() -> None:

@@ -21,12 +21,8 @@ from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Document
-from tierwise.report.recording.advice import (
-    advice_document,
-    fastest_sentence,
-    first_sentence,
-    further_sentences,
-)
+from tierwise.report.recording.advice import advice_document, fastest_sentence, further_sentences
+from tierwise.report.recording.decision_words import headline
 from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
 
 RUNNER = CliRunner()
@@ -125,7 +121,7 @@ def test_advice_in_words(
 ) -> None:
     of = on_a_volume()
     advice = advise(of, AdviceOptions(devices, budget, goal and Goal.parse(goal), terms or Terms()))
-    sentences = [first_sentence(advice), *further_sentences(advice)]
+    sentences = [headline(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
@@ -134,7 +130,7 @@ def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
     advice = advise(on_a_volume(), AdviceOptions(["nvme-dc"], terms=Terms.parse(recorded_on="gp3")))
-    sentences = [first_sentence(advice), *further_sentences(advice)]
+    sentences = [headline(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
@@ -154,7 +150,7 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
 
 
 def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
-    sentence = first_sentence(advise(predictor(), AdviceOptions(["7k2"]))).replace("\u00a0", " ")
+    sentence = headline(advise(predictor(), AdviceOptions(["7k2"]))).replace("\u00a0", " ")
     assert sentence.startswith(
         "Nothing you can buy here helps: none of all 8 placements is faster, because 70 %"
     )

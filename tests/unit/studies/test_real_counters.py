@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.lab.studies.runner.real_devices import DiskCounters, open_real_device
+from tierwise.lab.studies.runner.real_devices import DiskCounters, real_directory
 from tierwise.model.errors import TierwiseError
 
 BEFORE = "100 5 800 40 200 9 1600 90 0 120 130 7 0 0 0 11 3"
@@ -28,19 +28,19 @@ def test_old_kernels_count_no_flushes() -> None:
 
 
 def test_writing_shows(tmp_path: Path) -> None:
-    device = open_real_device("own", str(tmp_path))
-    before = device.counters()
+    directory = real_directory("own", str(tmp_path))
+    before = DiskCounters.under(directory)
     if before is None:
         pytest.skip("the temporary directory has no block device under it")
     with (tmp_path / "file").open("wb") as file:
         file.write(bytes(1 << 20))
         file.flush()
         os.fsync(file.fileno())
-    after = device.counters()
+    after = DiskCounters.under(directory)
     assert after is not None
     assert after.since(before, "own", 1.0).write_bytes >= 1 << 20
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"devices\.own\.path"):
-        open_real_device("own", str(tmp_path / "none"))
+        real_directory("own", str(tmp_path / "none"))

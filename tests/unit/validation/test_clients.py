@@ -34,7 +34,7 @@ from tierwise.model.errors import TierwiseError
 )
 def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
     with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
-        clients.create(client, {option: value}, 1)
+        clients.named(client)({option: value}, 1)
 
 
 def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
@@ -44,7 +44,16 @@ def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> Non
 
 def test_only_a_script_has_think_time() -> None:
     with pytest.raises(TierwiseError, match="mode simple has no think time"):
-        clients.create("pgbench", {"mode": "simple", "think_ms": 5}, 1)
+        clients.named("pgbench")({"mode": "simple", "think_ms": 5}, 1)
+
+
+def test_clients_with_other_data_have_no_dataset_in_common() -> None:
+    few, many = (clients.named("sysbench")({"tables": tables}, 1).dataset for tables in (2, 4))
+    assert few != many
+    jobs = [clients.named("postgres-jobs")({"job": job}, 1).dataset for job in ("copy", "vacuum")]
+    assert len(set(jobs)) == 2
+    loads = [clients.named("pgbench")({"mode": mode}, 1).dataset for mode in ("tpcb", "select")]
+    assert len(set(loads)) == 1
 
 
 def test_percentiles_by_hand() -> None:

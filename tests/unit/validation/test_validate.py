@@ -199,9 +199,9 @@ def test_a_buffer_is_set_to_the_byte(tmp_path: Path, everything_installed: None)
 
 def test_unknown_clients_and_options_are_refused() -> None:
     with pytest.raises(TierwiseError, match="no client 'pgbanch'"):
-        clients.create("pgbanch", {}, 1)
+        clients.named("pgbanch")({}, 1)
     with pytest.raises(TierwiseError, match="no option 'size'"):
-        clients.create("pgbench", {"size": 3}, 1)
+        clients.named("pgbench")({"size": 3}, 1)
 
 
 def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:

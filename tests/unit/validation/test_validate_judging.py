@@ -143,7 +143,7 @@ def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Pat
 
 def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_path: Path) -> None:
     (data,) = rounds_in(folder)
-    first, second = (recording_of(folder, row) for row in data.recorded[:2])
+    first, second = (recording_of(folder, row) for row in list(data.recorded.values())[:2])
     for path in (first, second):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(EXAMPLE, path)

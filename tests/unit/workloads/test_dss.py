@@ -49,8 +49,6 @@ def test_every_stream_asks_every_query_once() -> None:
     assert all(sorted(order) == list(QUERIES) for order in orders)
     assert orders[0] == POWER_ORDER
     assert len({tuple(order) for order in orders}) == len(orders)
-    with pytest.raises(TierwiseError, match="at most 40"):
-        order(STREAMS_MAX + 1)
 
 
 def test_validation_parameters_are_the_specifications() -> None:
@@ -92,7 +90,7 @@ def test_power_and_throughput_run_after_one_another(dialect: str) -> None:
     assert throughput[0][:3] == ["s1.q21", "s1.q3", "s1.q18"]
     assert throughput[2] == ["s1.rf1", "s1.rf2", "s2.rf1", "s2.rf2"]
     assert all(lap.before == {"reconnect"} for lap in resolved.stages[0].streams[0])
-    laps = [lap for stage in resolved.stages for stream in stage.streams for lap in stream]
+    laps = resolved.laps
     assert {lap.name for lap in laps if not lap.capped} == {"rf1", "rf2", *throughput[2]}
     sql = transactions(resolved)
     assert set(sql) == {name for stage in (power, throughput) for stream in stage for name in stream}

@@ -120,8 +120,12 @@ def _row(
     base = times_of(laps[baseline]) if baseline in laps else None
     cells = [_cell(name, several, None if name == baseline else base, seed) for name, several in laps.items()]
     timed = {name: times_of(several) for name, several in laps.items()}
-    candidates = [rows[cell.placement].candidate(cell.speedup) for cell in cells if cell.placement in rows]
-    first, _ = first_of(candidates, lambda of, over: speedup_of(timed[of], timed[over], seed))
+    in_lap = [
+        rows[cell.placement].model_copy(update={"speedup": cell.speedup})
+        for cell in cells
+        if cell.placement in rows
+    ]
+    first = first_of(in_lap, lambda of, over: speedup_of(timed[of], timed[over], seed)).row
     first_lap = next(iter(laps.values()))[0]
     return LapRow(
         name=first_lap.name,
@@ -130,7 +134,7 @@ def _row(
         timed=first_lap.timed,
         cold=first_lap.cold,
         cells=cells,
-        first=first,
+        first=first.placement if first else None,
     )
 
 

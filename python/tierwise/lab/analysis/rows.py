@@ -56,9 +56,10 @@ class Row(Record):
         """Reading of the speed-up."""
         return self.speedup.verdict if self.speedup else Verdict.UNKNOWN
 
-    def candidate(self, speedup: Interval | None) -> Candidate:
-        """The placement with a speed-up, of whole runs or of a lap, for the choice of the first."""
-        return Candidate(self.placement, speedup, self.moved, self.new_per_month, self.in_memory)
+    @property
+    def saving_per_role(self) -> float:
+        """Share of the baseline's time that it saves per moved role."""
+        return (1 - 1 / self.speedup.estimate) / max(1, len(roles_of(self.moved))) if self.speedup else 0.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class First:
 
     Attributes:
         row: its row.
-        alike: the others that cannot be told from the best, which cost as much or more.
+        alike: the others that cannot be told from the best, which cost as much or more; the cheapest first.
     """
 
     row: Row | None = None
@@ -149,11 +150,10 @@ def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> tuple[
     def compare(of: str, over: str) -> Interval | None:
         return _speedup(runs[of], runs[over], measure, seed)
 
-    placement, alike = first_of([row.candidate(row.speedup) for row in rows if not row.is_baseline], compare)
-    first = next((row for row in rows if row.placement == placement), None)
-    if first is not None:
-        rows = [_with_further(row, first, runs, measure, seed) for row in rows]
-    return rows, First(first, [row for row in rows if row.placement in alike])
+    first = first_of([row for row in rows if not row.is_baseline], compare)
+    if first.row is not None:
+        rows = [_with_further(row, first.row, runs, measure, seed) for row in rows]
+    return rows, first
 
 
 def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Measure, seed: int) -> Row:
@@ -184,31 +184,7 @@ Compare = Callable[[str, str], Interval | None]
 """Gives the speed-up of one placement over another; ``None`` if it is not known."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A placement beside the baseline, of whole runs or of one lap.
-
-    Attributes:
-        placement: its name.
-        speedup: over the baseline; ``None`` if it is not known.
-        moved: roles that the baseline keeps elsewhere.
-        new_per_month: price of the devices that these are on; ``None`` without one.
-        in_memory: whether files that must last are kept in memory.
-    """
-
-    placement: str
-    speedup: Interval | None
-    moved: Moved
-    new_per_month: float | None = None
-    in_memory: bool = False
-
-    @property
-    def saving_per_role(self) -> float:
-        """Share of the baseline's time that it saves per moved role."""
-        return (1 - 1 / self.speedup.estimate) / max(1, len(roles_of(self.moved))) if self.speedup else 0.0
-
-
-def first_of(candidates: Sequence[Candidate], compare: Compare) -> tuple[str | None, list[str]]:
+def first_of(rows: Sequence[Row], compare: Compare) -> First:
     """The placement to adopt first, and the others that cannot be told from the best.
 
     The best saves most time per moved role. A placement cannot be told from it if the intervals of their
@@ -216,36 +192,27 @@ def first_of(candidates: Sequence[Candidate], compare: Compare) -> tuple[str | N
     rule of ``advise``.
 
     Args:
-        candidates: every placement but the baseline.
+        rows: every placement but the baseline, with its speed-up in whole runs or in one lap.
         compare: over the same repeats.
-
-    Returns:
-        ``None`` and nothing if no placement is faster than the baseline.
     """
-    faster = [
-        candidate
-        for candidate in candidates
-        if candidate.speedup and candidate.speedup.verdict is Verdict.FASTER
-    ]
-    best = max(faster, key=lambda candidate: candidate.saving_per_role, default=None)
+    faster = [row for row in rows if row.verdict is Verdict.FASTER]
+    best = max(faster, key=lambda row: row.saving_per_role, default=None)
     if best is None:
-        return None, []
+        return First()
 
-    def alike(candidate: Candidate) -> bool:
-        if candidate is best or best.new_per_month is None:
-            return candidate is best  # nothing is known to be cheaper than what has no price
-        step = compare(best.placement, candidate.placement)
-        return _overlap(best.speedup, candidate.speedup) or step is None or step.verdict is not Verdict.FASTER
+    def alike(row: Row) -> bool:
+        if row is best or best.new_per_month is None:
+            return row is best  # nothing is known to be cheaper than what has no price
+        step = compare(best.placement, row.placement)
+        return _overlap(best.speedup, row.speedup) or step is None or step.verdict is not Verdict.FASTER
 
     by_price = sorted(faster, key=_by_price)
     first = recommended(by_price, alike)
-    names = [candidate.placement for candidate in by_price if candidate is not first and alike(candidate)]
-    return (first.placement if first else None), names
+    return First(first, [row for row in by_price if row is not first and alike(row)])
 
 
-def _by_price(candidate: Candidate) -> tuple[bool, float, int, float]:
-    moves = len(roles_of(candidate.moved))
-    return price_order(candidate.new_per_month, moves, candidate.saving_per_role, candidate.in_memory)
+def _by_price(row: Row) -> tuple[bool, float, int, float]:
+    return price_order(row.new_per_month, len(roles_of(row.moved)), row.saving_per_role, row.in_memory)
 
 
 def _overlap(best: Interval | None, other: Interval | None) -> bool:

@@ -53,7 +53,11 @@ class ConsoleProgress:
 
     def left_out(self, what: str, reason: str) -> None:
         """Print what is left out, and why."""
-        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
+        self._print(f"  {what}: skipped ({reason})")
+
+    def _print(self, line: str) -> None:
+        """Print a line as it is, however long."""
+        self._console.print(line, highlight=False, soft_wrap=True)
 
 
 class StudyProgress(ConsoleProgress):
@@ -86,10 +90,9 @@ class StudyProgress(ConsoleProgress):
         self._bar.advance(self._task)
         if result.status != "ok" or not self._console.is_terminal:
             problems = f" ({'; '.join(result.problems)})" if result.problems else ""
-            line = f"  {plan.run_id}: {result.status}{_took(result)}{_residency(result)}{problems}"
-            self._console.print(line, highlight=False, soft_wrap=True)
+            self._print(f"  {plan.run_id}: {result.status}{_took(result)}{_residency(result)}{problems}")
             for lap in result.laps:
-                self._console.print(f"    {_lap_line(lap)}", highlight=False, soft_wrap=True)
+                self._print(f"    {_lap_line(lap)}")
 
 
 def _took(result: RunResult) -> str:

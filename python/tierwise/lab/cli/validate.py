@@ -44,8 +44,7 @@ class RoundProgress(ConsoleProgress):
 
     def round_started(self, folder: Path, cases: int, estimated_s: float) -> None:
         """Print the estimated time."""
-        line = f"{cases} cases to run, about {estimated_s / 60:.0f} min; slots in {folder}"
-        self._console.print(line, highlight=False, soft_wrap=True)
+        self._print(f"{cases} cases to run, about {estimated_s / 60:.0f} min; slots in {folder}")
         self._bar.update(self._task, total=cases, completed=0)
 
     def case_started(self, case: Case) -> None:
@@ -61,15 +60,13 @@ class RoundProgress(ConsoleProgress):
     def slot_finished(self, row: Row) -> None:
         """Print a line if no bar can be drawn or the slot does not count."""
         for warning in row.cold_start.warnings if row.cold_start else []:
-            line = f"  {row.run_id}: not cold: {warning}"
-            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+            self._print(f"  {row.run_id}: not cold: {warning}")
         if row.status == "ok" and self._console.is_terminal:
             return
         problems = f" ({'; '.join(row.problems)})" if row.problems else ""
         rate = row.rate_per_s
         figure = "" if rate is None else f" {significant(rate, 4)} {'jobs' if row.laps else 'transactions'}/s"
-        line = f"  {row.run_id}: {row.status}{figure}{problems}"
-        self._console.print(line, highlight=False, soft_wrap=True)
+        self._print(f"  {row.run_id}: {row.status}{figure}{problems}")
 
 
 RESULTS = Path("results/validate")

@@ -27,9 +27,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     listing = table(["summary", "runs"], [], names=["workload"])
     shipped = [Workload.load(name) for name in names()]
     for workload in shipped:
-        laps = [
-            lap.name for stage in workload.resolve(1).stages for stream in stage.streams for lap in stream
-        ]
+        laps = [lap.name for lap in workload.resolve(1).laps]
         runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(workload.spec.transactions))}"
         listing.add(workload.name, workload.summary, runs)
     show([listing], {"workloads": [workload.spec for workload in shipped]}, "workloads", format)

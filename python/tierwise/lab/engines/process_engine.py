@@ -10,7 +10,6 @@ from pathlib import Path
 from tierwise.host import ledger, processes, users
 from tierwise.host.programs import Home
 from tierwise.host.users import ServerUser
-from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 _CRASH_TIMEOUT_S = 10
@@ -107,6 +106,3 @@ class EngineProcess(ABC):
         process, self._process = self._process, None
         self._disconnect()
         return process
-
-    def _down(self) -> TierwiseError:
-        return TierwiseError(f"engine {self._name} does not run", "start it first")

@@ -130,10 +130,6 @@ class ServerProcess(EngineProcess):
     def explain(self, what: str) -> TierwiseError:
         """Build the error for a failed action from the severe log line since the last start."""
 
-    def is_ours(self, control: SqlSession, data: Path) -> bool:  # noqa: ARG002  (of subclasses)
-        """Whether our server answers, not another server that has the socket while ours fails to start."""
-        return True
-
     def failure(self) -> str | None:
         """The last severe line of the log since the last start, if any."""
         return next(reversed(self.grave_lines(self._recent_log())), None)
@@ -189,7 +185,7 @@ class ServerProcess(EngineProcess):
         self._process = self.launch(program, arguments)
         try:
             began()
-            self._control = self._await_control(data, timeout_s)
+            self._control = self._await_control(timeout_s)
             if self._has_client:
                 self._client = self.session(self.connect_client)
         except BaseException:
@@ -264,16 +260,14 @@ class ServerProcess(EngineProcess):
                 "see what its device does, or allow more time",
             )
 
-    def _await_control(self, data: Path, timeout_s: float) -> SqlSession:
+    def _await_control(self, timeout_s: float) -> SqlSession:
+        """Its socket is in a home of its own, so that no other server can answer there."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self.pid is None:
                 raise self.error("cannot start")
             with contextlib.suppress(TierwiseError):
-                control = self.session(self.connect)
-                if self.is_ours(control, data):
-                    return control
-                control.close()
+                return self.session(self.connect)
             time.sleep(0.01)
         raise self.error(f"took no connection within {timeout_s:g} s")
 
@@ -285,7 +279,7 @@ class ServerProcess(EngineProcess):
 
     def _up(self, session: SqlSession | None) -> SqlSession:
         if session is None:
-            raise self._down()
+            raise TierwiseError(f"engine {self._name} does not run", "start it first")
         return session
 
     def _recent_log(self) -> str:

@@ -76,12 +76,8 @@ NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {
 """By processor, as ``uname -m`` names it. A test compares them with the kernel's headers."""
 
 _HERE = NUMBERS.get(platform.machine(), {})
-_CALLS = {number: call for call, numbers in _HERE.items() for number in numbers.values()}
-
-
-def call_of(number: int) -> Call | None:
-    """Class of a call number; ``None`` if it is not listed, or the processor is unknown."""
-    return _CALLS.get(number)
+CALLS = {number: call for call, numbers in _HERE.items() for number in numbers.values()}
+"""Class of each call number that is listed; empty on an unknown processor."""
 
 
 CLIENT_THREAD = "tierwise-client"
@@ -174,7 +170,7 @@ class ThreadWaitProbe:
         if fields[0] == "-1":
             # Blocked outside any call: a page fault on a mapped file.
             return "data_read"
-        call = call_of(int(fields[0]))
+        call = CALLS.get(int(fields[0]))
         if call in _ON_FILES:
             return self._class_of_file(call, thread, int(fields[1], 16))
         return _ELSEWHERE.get(call, "other")

@@ -28,6 +28,7 @@ from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import alt, np
 from tierwise.model.numbers import percent
 from tierwise.model.units import significant
+from tierwise.predict import Estimate
 from tierwise.predict.answer import MOST_SPAN
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, shape_legend
 
@@ -309,7 +310,7 @@ def _spread(rates: Mapping[str, Mapping[str, Measured]]) -> str:
 def _rates(rates: Mapping[str, Mapping[str, Measured]]) -> Iterator[list[str]]:
     for case, each in rates.items():
         for placement, rate in each.items():
-            yield [case, placement, str(rate.blocks), _measured(rate), _share(rate.spread)]
+            yield [case, placement, str(rate.blocks), _with_ends(rate), _share(rate.spread)]
 
 
 def _agreement(accuracy: Accuracy) -> str:
@@ -327,7 +328,7 @@ def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
             pair.recorded,
             placement,
             _predicted(pair),
-            _measured(pair.measured),
+            _with_ends(pair.measured),
             _signed(pair.error),
         ]
 
@@ -335,12 +336,11 @@ def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
 def _predicted(pair: Pair) -> str:
     if pair.predicted is None:
         return "refused" if pair.refused else "no figure"
-    estimate = pair.predicted
-    return f"{_figure(estimate.value)} ({_figure(estimate.low)} to {_figure(estimate.high)})"
+    return _with_ends(pair.predicted)
 
 
-def _measured(measured: Measured) -> str:
-    return f"{_figure(measured.value)} ({_figure(measured.low)} to {_figure(measured.high)})"
+def _with_ends(rate: Estimate | Measured) -> str:
+    return f"{_figure(rate.value)} ({_figure(rate.low)} to {_figure(rate.high)})"
 
 
 def _figure(value: float | None) -> str:

@@ -384,9 +384,9 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         yield "cuts and deaths", "give one of the two"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
-    runs = _runs(study)
+    runs = study.repeats * len(study.placements) * count(study.sweep)
     if runs > _MOST_RUNS:
-        yield f"{runs:,} runs, above {_MOST_RUNS:,}", _FEWER
+        yield f"{runs:,} runs, above {_MOST_RUNS:,}", "lower repeats, or sweep fewer values"
     for name, device in study.devices.items():
         if bool(device.profile) == bool(device.path):
             yield f"devices.{name}", "give either profile or path"
@@ -396,13 +396,6 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             yield f"devices.{name}: failed_member", "give it to an emulated array only"
         if faulty and device.path is not None:
             yield f"devices.{name}: a real device cannot be made to fail", "give a profile"
-
-
-_FEWER = "lower repeats, or sweep fewer values"
-
-
-def _runs(study: Study) -> int:
-    return study.repeats * len(study.placements) * count(study.sweep)
 
 
 CONSTANT = "constants."
@@ -480,12 +473,8 @@ def plan_runs(study: Study, seed: int) -> list[RunPlan]:
 
     Within a block each placement runs once at each point of the sweep, in random order, so that slow drift of
     the machine falls on all of them alike. Every run of a block shares one workload seed.
-
-    Raises:
-        TierwiseError: options have made more of them than a study may have.
+    :func:`require_consistent` limits their number.
     """
-    if (runs := _runs(study)) > _MOST_RUNS:
-        raise TierwiseError(f"study {study.name}: {runs:,} runs, above {_MOST_RUNS:,}", _FEWER)
     random = Random(seed)
     engine = study.engines[0]
     plans: list[RunPlan] = []

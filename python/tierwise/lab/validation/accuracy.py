@@ -8,7 +8,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import Literal
 
-from tierwise.lab.validation.rows import RecordingVerdict, Round
+from tierwise.lab.validation.rows import RecordingKey, RecordingVerdict, Round
 from tierwise.lab.validation.truth import Measured
 from tierwise.model.extras import np
 from tierwise.model.names import gathered
@@ -88,7 +88,7 @@ class Pair(Record):
         return self.recorded == self.placement
 
     @property
-    def key(self) -> tuple[str, str, int, Round]:
+    def key(self) -> RecordingKey:
         """Key of the recording."""
         return self.case, self.recorded, self.block, self.round
 
@@ -105,7 +105,8 @@ class Pair(Record):
     @property
     def covered(self) -> bool | None:
         """Whether the measured rate lies in the interval of the prediction."""
-        return None if self.predicted is None else self.measured.held_by(self.predicted)
+        predicted = self.predicted
+        return None if predicted is None else predicted.low <= self.measured.value <= predicted.high
 
     @property
     def within_bound(self) -> bool | None:
@@ -291,11 +292,7 @@ def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tupl
 
     ``good``: below 15 %. ``wrong``: above 25 %, or none was given. ``between``: neither.
     """
-    usable = {
-        (recording.case, recording.recorded, recording.block, recording.round)
-        for recording in recordings
-        if recording.usable
-    }
+    usable = {recording.key for recording in recordings if recording.usable}
     counted = dict[tuple[Verdict, str], int]()
     for pair in pairs:
         if not pair.control:
@@ -312,7 +309,7 @@ def _stated(predicted: Estimate | None) -> Verdict:
     return "a range" if predicted.high > MOST_SPAN * predicted.low else "a figure"
 
 
-def _by_recording(pairs: Iterable[Pair]) -> dict[tuple[str, str, int, Round], list[Pair]]:
+def _by_recording(pairs: Iterable[Pair]) -> dict[RecordingKey, list[Pair]]:
     return gathered((pair.key, pair) for pair in pairs)
 
 

@@ -64,7 +64,7 @@ class Case:
     def client(self) -> clients.Client[Any]:
         """The client program."""
         with self._named():
-            return clients.create(self.spec.client, self.spec.options, self.study.clients)
+            return clients.named(self.spec.client)(self.spec.options, self.study.clients)
 
     def database(self, placement: str | None = None) -> servers.Database:
         """A database of the case, not yet made, with the settings of a placement if one is given."""

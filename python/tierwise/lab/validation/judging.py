@@ -27,7 +27,7 @@ from tierwise.lab.validation.answers import (
 )
 from tierwise.lab.validation.calibration import calibrate, calibrate_without
 from tierwise.lab.validation.case import specs_of
-from tierwise.lab.validation.rows import ROWS_FILE, Row, read_rows, recording_of
+from tierwise.lab.validation.rows import ROWS_FILE, RecordingKey, Row, read_rows, recording_of
 from tierwise.lab.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE, Started, read_plan
 from tierwise.lab.validation.spec import BUFFER, OWN, CaseSpec, ValidationSpec
 from tierwise.lab.validation.truth import Measured
@@ -65,10 +65,10 @@ class RoundData:
         text = read_text(folder / SPEC_FILE, "name the folder of a validation", in_folder=True)
         return cls(ValidationSpec.model_validate_json(text), started, folder, read_rows(folder))
 
-    @property
-    def recorded(self) -> list[Row]:
-        """Recorded slots that count."""
-        return [row for row in self.rows if row.kind == "recorded" and row.status == "ok"]
+    @cached_property
+    def recorded(self) -> dict[RecordingKey, Row]:
+        """Recorded slots that count, by the key of their recording."""
+        return {row.key: row for row in self.rows if row.kind == "recorded" and row.status == "ok"}
 
     @cached_property
     def _by_case(self) -> dict[str, list[Row]]:
@@ -105,7 +105,7 @@ class RoundData:
         """Whether disks without a volatile cache were sent flushes, as in the first rounds."""
         devices = {name for name in self.spec.devices.values() if name != OWN}
         cached = {profile.text for name in devices if (profile := resolve(name).profile).write_cache}
-        paths = (recording_of(self.folder, row) for row in self.recorded)
+        paths = (recording_of(self.folder, row) for row in self.recorded.values())
         return any(
             device.write_cache
             for path in paths
@@ -197,13 +197,7 @@ def judge(
         },
         agreement=agreement(rounds),
         left_out=_absent(rounds),
-        idle_poll_ns=sorted(
-            {
-                round_data.started.idle_poll_ns
-                for round_data in rounds
-                if round_data.started.idle_poll_ns is not None
-            }
-        ),
+        idle_poll_ns=sorted({poll for each in rounds if (poll := each.started.idle_poll_ns) is not None}),
     )
     return accuracy, calibrate([pair for pair in bare if pair.round == "building"], day)
 
@@ -236,7 +230,7 @@ class _Asked:
     def answers(self, error_of: ErrorOf, progress: ProgressCallback) -> list[Answered]:
         """Answers of every recording, with intervals that include the error of the model by family."""
         answered = []
-        for row in self.round.recorded:
+        for row in self.round.recorded.values():
             progress(f"predicting: {row.run_id}")
             answered.append(self._ask(row, error_of(row.family)))
         return answered
@@ -257,9 +251,8 @@ class _Asked:
 
     def _open(self, row: Row) -> OpenedRecording | Answered:
         path = recording_of(self.round.folder, row)
-        key = (row.case, row.placement, row.block, row.round)
-        if not path.exists() and key in self._kept:
-            return self._kept[key]
+        if not path.exists() and row.key in self._kept:
+            return self._kept[row.key]
         try:
             return OpenedRecording(path, row, self._without, self._distribute)
         except TierwiseError as problem:
@@ -268,13 +261,9 @@ class _Asked:
 
 def _pairs(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
     """Answers paired with measurements."""
-    recorded = {(row.case, row.placement, row.block): row for row in round.recorded}
     for answered in answers:
-        row = recorded.get((answered.case, answered.recorded, answered.block))
-        if row is None:
-            continue
-        beside = round.beside_per_s(row)
-        if beside is None:
+        row = round.recorded.get(answered.key)
+        if row is None or (beside := round.beside_per_s(row)) is None:
             continue
         blocks = round.blocks(row.case)
         for placement in round.placements(row.case):
@@ -296,9 +285,7 @@ def _pair(
 ) -> Pair:
     units = 1.0
     if answered.unit != "transactions" and row.rate_per_s and answered.rate_per_s:
-        units = (
-            row.rate_per_s / answered.rate_per_s
-        )  # Transactions for each request that the recording shows.
+        units = row.rate_per_s / answered.rate_per_s  # transactions for each request that it shows
     predicted = _times(answer.rate_per_s, units)
     return Pair(
         case=row.case,
@@ -347,9 +334,8 @@ def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
 
 
 def _recordings(answers: Sequence[Answered], round: RoundData) -> Iterator[Recorded]:
-    rows = {(row.case, row.placement, row.block): row for row in round.recorded}
     for answer in answers:
-        row = rows[answer.case, answer.recorded, answer.block]
+        row = round.recorded[answer.key]
         same = answer.model_dump(include=Recorded.model_fields.keys() - {"rate_per_s"})
         yield Recorded(**same, rate_per_s=row.rate_per_s, beside_per_s=round.beside_per_s(row))
 
@@ -417,7 +403,7 @@ def _publish_recordings(made: Mapping[Path, RoundData], most_bytes: int) -> None
     recordings = [
         (source, recording_of(into, row))
         for into, round_data in made.items()
-        for row in round_data.recorded
+        for row in round_data.recorded.values()
         if ((source := recording_of(round_data.folder, row)) / ABOUT_FILE).is_file()
     ]
     for source, target in sorted(recordings, key=lambda pair: _size_bytes(pair[0])):

@@ -17,7 +17,7 @@ from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target
 from tierwise.host import page_cache
 from tierwise.host.cgroups import MemoryLimit
-from tierwise.lab.studies.runner.recorded import RunRecording
+from tierwise.lab.studies.runner.recorded import BURST_S, RunRecording
 from tierwise.lab.studies.runner.storage import Storage, open_storage
 from tierwise.lab.validation import servers
 from tierwise.lab.validation.case import Case
@@ -29,7 +29,6 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import own_folder
 from tierwise.results import ColdStart
 
-_BURST_S = 0.5
 _OF_FILE_SYSTEM = "lost+found"
 
 
@@ -134,7 +133,7 @@ class Placed:
                 assert out is not None
                 shutil.rmtree(out, ignore_errors=True)
                 watched = replace(target, disk_servers=self._disk_servers)
-                schedule = Schedule(None, duty, _BURST_S)
+                schedule = Schedule(None, duty, BURST_S)
                 session = Session(watched, out, schedule, lambda _: None, self.database.dsn())
                 started.append(RunRecording(undo.enter_context(session), duty >= 1))
                 undo.callback(started[-1].end)

@@ -18,6 +18,8 @@ _FIX = "name the folder of a validation"
 Kind = Literal["slot", "recorded", "beside"]
 """``recorded``: the client ran while it was recorded; ``beside``: the slots just before and after that."""
 Round = Literal["building", "prospective"]
+RecordingKey = tuple[str, str, int, Round]
+"""Case, recorded placement, block and round, which tell a recording from all others."""
 
 
 class Row(Record):
@@ -61,6 +63,11 @@ class Row(Record):
         return (1 if self.laps else self.transactions or 0) / self.elapsed_s or None
 
     @property
+    def key(self) -> RecordingKey:
+        """Key of its recording, if it is a recorded slot."""
+        return self.case, self.placement, self.block, self.round
+
+    @property
     def run_id(self) -> str:
         """Id of the slot, also the folder of its recording."""
         return "/".join([self.case, self.placement, f"{self.kind}-{self.block}"])
@@ -85,7 +92,7 @@ class RecordingVerdict(Record):
     """Why the recording cannot be opened or gives no answer."""
 
     @property
-    def key(self) -> tuple[str, str, int, Round]:
+    def key(self) -> RecordingKey:
         """Key of the recorded slot."""
         return self.case, self.recorded, self.block, self.round
 

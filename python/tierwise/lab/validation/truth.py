@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 from tierwise.lab.validation.rows import Row
 from tierwise.model.names import gathered
 from tierwise.model.statistics import student_95
-from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
 
 Blocks = dict[tuple[int, int], dict[str, float]]
@@ -40,10 +39,6 @@ class Measured(Record):
         """The same, multiplied."""
         changed = {name: getattr(self, name) * factor for name in ("value", "low", "high")}
         return self.changed(**changed)
-
-    def held_by(self, predicted: Estimate) -> bool:
-        """Whether the value lies in a predicted interval."""
-        return predicted.low <= self.value <= predicted.high
 
 
 def blocks_of(rows: Sequence[Row], placements: Sequence[str]) -> Blocks:

@@ -38,8 +38,6 @@ def translate(statement: str, dialect: str, where: str) -> str:
     The engine orders nulls unless the statement specifies it: an explicit order would keep engines from using
     their indexes.
     """
-    if dialect == "postgres":
-        return statement
     return _write(_parse(statement, dialect, where), dialect, where)
 
 

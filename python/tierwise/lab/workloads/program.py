@@ -40,7 +40,10 @@ class Lap:
 
 @dataclass(frozen=True)
 class Stage:
-    """Streams that run side by side; the laps of one stream run one after the other."""
+    """Streams that run side by side; the laps of one stream run one after the other.
+
+    A lap of one of several streams has nothing before it (``Lap.before``), which would disturb the others.
+    """
 
     streams: list[list[Lap]]
 
@@ -61,3 +64,8 @@ class Program:
     """Empty for a mix of transactions, which runs for a number of them or for a time."""
     score: Mapping[str, float] = field(default_factory=dict)
     """Inputs of the workload's metrics, such as its scale factor; empty if it defines none."""
+
+    @property
+    def laps(self) -> list[Lap]:
+        """The laps of all streams, stage by stage."""
+        return [lap for stage in self.stages for stream in stage.streams for lap in stream]

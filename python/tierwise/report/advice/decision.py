@@ -201,11 +201,6 @@ def headline(subject: Subject) -> str:
     return decision_words.headline(subject.advice, price, interval=False)
 
 
-def unusable(subject: Subject) -> list[doc.Block]:
-    """What stands above everything if the recording is not usable."""
-    return decision_words.unusable_texts(subject.advice.usable, subject.advice.remarks)
-
-
 def sentences(subject: Subject) -> list[doc.Block]:
     """Why to stay, or the interval and bound; what goes with the move, the goal, and what was left out."""
     chosen, advice, option = subject.option.prediction, subject.advice, subject.option
@@ -227,7 +222,7 @@ def sentences(subject: Subject) -> list[doc.Block]:
     if along := decision_words.along_words(option):
         blocks.append(doc.Text(f"{capitalized(along)}."))
     compared = [fastest_sentence(advice), simpler_sentence(advice)]
-    if subject.bends_to_goal:
+    if option.placement != advice.best.placement:
         compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
     blocks += [doc.Text(sentence, doc.Tone.QUIET) for sentence in others if sentence]
@@ -263,7 +258,7 @@ def before_and_after(subject: Subject) -> doc.Table:
         _add(rows, f"{capitalized(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
         _add(rows, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds, times=True)
         _add(rows, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds, times=True)
-    paid, more = subject.now_per_month, subject.cost_per_month(subject.option.prediction)
+    paid, more = subject.costs.now_per_month, subject.cost_per_month(subject.option.prediction)
     signed = money(subject, more, sign=True)
     shown = (
         (money(subject, paid), money(subject, paid + more))

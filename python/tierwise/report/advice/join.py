@@ -50,19 +50,9 @@ class Subject:
         return self.bill(prediction).cost_per_month
 
     @property
-    def now_per_month(self) -> float | None:
-        """Rent of the recorded volumes that a placement can end; ``None`` if not known."""
-        return self.costs.now_per_month
-
-    @property
     def option(self) -> Option:
         """The option that the advice decided for."""
         return self.advice.decision.option
-
-    @property
-    def bends_to_goal(self) -> bool:
-        """Whether another placement would be advised without the goal."""
-        return self.option.placement != self.advice.best.placement
 
     @property
     def placement(self) -> dict[Role, str]:

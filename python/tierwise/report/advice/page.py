@@ -24,6 +24,7 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import growing_blocks, memory_blocks, setting_blocks
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.tables import (
     listed,
     moved_sentences,
@@ -158,7 +159,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         script=Markup(script),
         bundle=base64.b64encode(bundle).decode(),
         data=Markup(_json(data)),
-        unusable=to_html(decision.unusable(subject)),
+        unusable=to_html(unusable_texts(subject.advice.usable, subject.advice.remarks)),
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
         day=to_html(day) if day else "",

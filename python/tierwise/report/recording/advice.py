@@ -56,11 +56,6 @@ _MONTHS_PER_YEAR = 12
 _TB = 1e12
 
 
-def first_sentence(advice: Advice) -> str:
-    """The decision."""
-    return headline(advice)
-
-
 def further_sentences(advice: Advice) -> list[str]:
     """What goes with the decision, alternatives, the ladder, devices left out, the goal, worn devices."""
     option = advice.decision.option
@@ -494,7 +489,7 @@ def advice_document(advice: Advice) -> list[doc.Block]:
     """Whether it may be followed, the decision; then the ladder, single moves, its devices, and warnings."""
     decision = advice.decision
     blocks: list[doc.Block] = unusable_texts(advice.usable, advice.remarks)
-    blocks += [doc.Text(first_sentence(advice), doc.Tone.HEADLINE)]
+    blocks += [doc.Text(headline(advice), doc.Tone.HEADLINE)]
     blocks += [doc.Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(doc.Text(f"Recorded: {recorded_sentence(advice.run)}"))
     if advice.ladder:

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from tierwise.advise import DayAdvice, LoadAdvice
 from tierwise.model import numbers
 from tierwise.model.extras import alt
+from tierwise.model.names import join
 from tierwise.predict.timeline import Load, Moment, Timeline
 from tierwise.report import document as doc
 from tierwise.report.charts.look import Look, Mark, axis, figure, finish, legend, plotted
 from tierwise.report.charts.look import colours as scale_of
 from tierwise.report.palette import ROLE_COLOURS
-from tierwise.report.recording.advice import first_sentence
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import headline, unusable_texts
 from tierwise.report.recording.prediction import (
     caution_blocks,
     moving,
@@ -37,7 +37,7 @@ def day_advice_document(day_advice: DayAdvice) -> list[doc.Block]:
         *(
             doc.Text(
                 f"{LOAD_NAMES[answer.load].capitalize()} ({answer.recording}): "
-                + (first_sentence(answer.advice) if answer.advice else f"no advice: {answer.refused}.")
+                + (headline(answer.advice) if answer.advice else f"no advice: {answer.refused}.")
             )
             for answer in day_advice.answers
         ),
@@ -88,7 +88,7 @@ def _unusable(day_advice: DayAdvice) -> list[doc.Block]:
 def agreement_sentence(day_advice: DayAdvice) -> str:
     """Whether the peak, the mean and the worst hour ask for the same first move."""
     given = [answer for answer in day_advice.answers if answer.advice]
-    names = _names([LOAD_NAMES[answer.load] for answer in given])
+    names = join([LOAD_NAMES[answer.load] for answer in given])
     if len({answer.recording for answer in given}) == 1:
         alone = f"One recording stands for {names}: "
         return f"{alone}{_step(given[0], 'first move')}."
@@ -130,11 +130,6 @@ def _answers(day_advice: DayAdvice) -> doc.Table:
             doc.figure(best.cost_per_month, numbers.significant),
         )
     return shown
-
-
-def _names(loads: Sequence[str]) -> str:
-    *first, last = loads
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 LOAD_NAMES: dict[Load, str] = {"peak": "peak rate", "mean": "mean rate", "worst-p99": "worst p99 hour"}

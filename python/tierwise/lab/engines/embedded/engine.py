@@ -95,7 +95,6 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
         """Prepare; nothing is made or started yet. The arguments are the base class's."""
         super().__init__(name, name, settings)
         self._connected = weakref.WeakSet[EmbeddedClients]()
-        self._version = self._find_version()
 
     def check_settings(self) -> None:
         """Open an empty database with them."""
@@ -217,7 +216,7 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
 
     def version(self) -> str:
         """Version of the package that contains the library."""
-        return self._version
+        return importlib.metadata.version(self.package)
 
     def sampler(self) -> WaitSampler:
         """A sampler that inspects the client threads from outside the worker."""
@@ -243,6 +242,3 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
             if error.message.startswith(f"engine {self.name} "):
                 raise
             raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error
-
-    def _find_version(self) -> str:
-        return importlib.metadata.version(self.package)

@@ -71,14 +71,13 @@ class Worker:
         return number
 
     def _do_run(self, number: int, limits: list[Any], options: dict[str, Any]) -> str:
-        return self._known(number).run(*limits, **options)
+        return self._clients[number].run(*limits, **options)
 
     def _do_reconnect(self, number: int) -> None:
-        self._known(number).reconnect()
+        self._clients[number].reconnect()
 
     def _do_disconnect(self, number: int) -> None:
-        self._known(number).close()
-        del self._clients[number]
+        self._clients.pop(number).close()
 
     def _do_make_commit_tables(self, clients: int) -> None:
         self._adapter.make_commit_tables()
@@ -98,11 +97,6 @@ class Worker:
         for number in list(self._clients):
             self._do_disconnect(number)
         self._adapter.close()
-
-    def _known(self, number: int) -> _core.Clients:
-        if number not in self._clients:
-            raise TierwiseError("these clients are not connected", "connect new ones")
-        return self._clients[number]
 
 
 def serve(worker: Worker, connection: socket.socket) -> None:

@@ -8,7 +8,8 @@
     UPDATE pilot (name) VALUES (:name) KEY (:id)
     DELETE pilot KEY (:id)
 
-A parameter may also be a question mark: arguments then come in the order of the marks.
+A parameter may also be a question mark: arguments then come in the order of the marks. That a verb has its
+fields is checked where a workload is read (``ObjectOperation.problems``).
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
     kind = kinds[match["kind"]]
     parameters = _parameters(statement, names)
     values, keys = names_in(match["values"] or ""), names_in(match["key"] or "")
-    operation = Operation(
+    return Operation(
         verb=match["verb"],
         kind=kind,
         places=tuple(kind.place_of(field) for field in names_in(match["fields"] or "")),
@@ -101,37 +102,6 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
         key_argument=parameters[len(values)] if keys else None,
         limit=None if match["limit"] is None else int(match["limit"]),
     )
-    if len(parameters) != len(values) + len(keys) or len(operation.places) != len(values):
-        raise TierwiseError(f"{_shown(statement)} has not a parameter for each field", "give each one")
-    _require_parts(statement, operation)
-    return operation
-
-
-def _require_parts(statement: str, operation: Operation) -> None:
-    """Refuse statements that the grammar allows but the verb does not."""
-    kind, verb = operation.kind, operation.verb
-    by_key = verb in ("UPDATE", "DELETE")
-    wanted = {
-        "INSERT": range(len(kind.fields), len(kind.fields) + 1),
-        "UPDATE": range(1, len(kind.fields)),
-        "GET": range(1, 2),
-        "FIND": range(1, 2),
-    }
-    if len(operation.places) not in wanted.get(verb, range(1)) or by_key != (
-        operation.key_argument is not None
-    ):
-        raise TierwiseError(
-            f"{_shown(statement)} has parts too many or too few", "see docs/reference/engines.md"
-        )
-    named = [kind.fields[place] for place in operation.places]
-    if verb == "GET" and named != [kind.key]:
-        raise TierwiseError(
-            f"{_shown(statement)} gets by {named[0]}", f"get by {kind.key}, or find by an index"
-        )
-    if verb == "FIND" and named[0] not in kind.indexes:
-        raise TierwiseError(f"{kind.name} has no index on {named[0]}", "declare it under INDEXES")
-    if verb == "UPDATE" and kind.key in named:
-        raise TierwiseError(f"{_shown(statement)} changes the key", "delete and insert instead")
 
 
 def _parameters(statement: str, names: Sequence[str]) -> list[int]:

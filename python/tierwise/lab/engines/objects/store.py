@@ -14,18 +14,15 @@ import msgpack
 from tierwise.lab.engines.objects.operations import Kind, Operation, Value, parse_operation
 from tierwise.model.errors import StatementError, TierwiseError
 
-_OBJECTS, _INDEX, _KINDS = b"o", b"i", b"k"
+_OBJECTS, _INDEX = b"o", b"i"
+KINDS = b"k"
+"""Key prefix of all declarations."""
 _SIGN = 1 << 63
 
 
 def kind_key(number: int, name: str) -> bytes:
     """Key of a kind's declaration; sorts by the kind's number."""
-    return kinds_prefix() + struct.pack(">H", number) + name.encode()
-
-
-def kinds_prefix() -> bytes:
-    """Key prefix of all declarations."""
-    return _KINDS
+    return KINDS + struct.pack(">H", number) + name.encode()
 
 
 def objects_prefix(kind: Kind) -> bytes:
@@ -78,7 +75,10 @@ _LOCK_TIMEOUT_S = 1.0
 
 
 class Store(Protocol):
-    """A sorted map from bytes to bytes, shared by all sessions."""
+    """A sorted map from bytes to bytes, shared by all sessions, with the kinds of its objects."""
+
+    kinds: dict[str, Kind]
+    locks: Locks
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key, or ``None``."""
@@ -122,16 +122,15 @@ class Locks:
 class Transaction:
     """Uncommitted changes, with locks on the changed keys. Used by one thread at a time."""
 
-    def __init__(self, store: Store, locks: Locks) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._locks = locks
         self._locked: set[bytes] = set()
         self._changes: dict[bytes, bytes | None] = {}
 
     def lock(self, key: bytes) -> None:
         """Keep others from changing a key until the transaction ends."""
         if key not in self._locked:
-            self._locks.take(key, self)
+            self._store.locks.take(key, self)
             self._locked.add(key)
 
     def get(self, key: bytes) -> bytes | None:
@@ -166,7 +165,7 @@ class Transaction:
     def end(self) -> None:
         """Discard changes that were not written."""
         self._changes = {}
-        self._locks.release(self._locked)
+        self._store.locks.release(self._locked)
         self._locked = set()
 
 
@@ -259,17 +258,10 @@ _LOOK_AT_CLOCK_EVERY = 256
 _BATCH_ROWS = 5_000
 
 
-class ObjectStore(Store, Protocol):
-    """A store that knows the kinds of its objects."""
-
-    kinds: dict[str, Kind]
-    locks: Locks
-
-
 class ObjectClient:
     """One session. Calls must not overlap."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._operations: list[Operation] = []
         self._open: Transaction | None = None
@@ -289,7 +281,7 @@ class ObjectClient:
 
     def begin(self) -> None:
         """Begin a transaction; without it each operation commits by itself."""
-        self._open = Transaction(self._store, self._store.locks)
+        self._open = Transaction(self._store)
 
     def execute(self, number: int, arguments: tuple[Value, ...], sum_column: str | None) -> tuple[int, int]:
         """Run a prepared operation; gives the number of objects found or changed and the sum of one field."""
@@ -297,7 +289,7 @@ class ObjectClient:
         operation = self._operations[number]
         if self._open is not None:
             return self._run(self._open, operation, arguments, sum_column)
-        alone = Transaction(self._store, self._store.locks)
+        alone = Transaction(self._store)
         try:
             outcome = self._run(alone, operation, arguments, sum_column)
             alone.commit()
@@ -325,7 +317,7 @@ class ObjectClient:
             self._store.kinds,
         )
         for first in range(0, len(rows), _BATCH_ROWS):
-            transaction = Transaction(self._store, self._store.locks)
+            transaction = Transaction(self._store)
             for row in rows[first : first + _BATCH_ROWS]:
                 put(transaction, operation.kind, arranged(operation, row))
             transaction.commit()

@@ -61,26 +61,12 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     }
     inside: ClassVar = {Role.UNDO: Role.DATA, Role.DOUBLEWRITE: Role.LOG}
 
-    def __init__(
-        self,
-        name: str,
-        installation: Binaries,
-        settings: Mapping[str, str] | None = None,
-        *,
-        socket_dir: Path | None = None,
-    ) -> None:
-        """Prepare; the further arguments are the base class's.
-
-        Args:
-            settings: as in postgresql.conf, and tierwise's own (see
-                :mod:`tierwise.lab.engines.postgres.server`).
-            socket_dir: directory of the socket; a private one when left out.
-        """
+    def __init__(self, name: str, installation: Binaries, settings: Mapping[str, str] | None = None) -> None:
+        """Prepare; ``settings`` are as in postgresql.conf, and tierwise's own (``postgres/server.py``)."""
         super().__init__(name, installation, settings)
         self._binaries = installation
         self._own = PostgresSettings.split(name, self._given)
         self._given = dict(self._own.server)
-        self._socket_dir = socket_dir
         self._member: SynchronousWalReceiver | None = None
         self._files = PostgresFiles(self._query_as_client)
 
@@ -184,7 +170,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return self._known_process().client.query(sql)
 
     def _make_process(self) -> PostgresServer:
-        return PostgresServer(self.name, self._binaries, self._user, socket_dir=self._socket_dir)
+        return PostgresServer(self.name, self._binaries, self._user)
 
     def _make_database(self) -> None:
         process = self._known_process()
@@ -220,7 +206,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         ours = {
             "dynamic_shared_memory_type": "mmap",
             "listen_addresses": "",
-            "unix_socket_directories": str(server.socket_dir),
+            "unix_socket_directories": str(server.home),
             "unix_socket_permissions": "0700",
             "port": str(PORT),
             "temp_tablespaces": self._tablespace(Role.TEMP),

@@ -9,7 +9,6 @@ workload is ever evaluated with more rights than the workload has.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 import shlex
@@ -26,7 +25,7 @@ from tierwise.host.users import ServerUser, ids, write_for
 from tierwise.lab.engines.base import Limits
 from tierwise.lab.engines.postgres.binaries import MEMORY_SETTING, Binaries, explain, grave_lines
 from tierwise.lab.engines.postgres.files import ARCHIVED
-from tierwise.lab.engines.server_engine import ServerProcess, SqlSession
+from tierwise.lab.engines.server_engine import ServerProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
 
@@ -177,9 +176,7 @@ class PostgresServer(ServerProcess):
     _stop_signal = signal.SIGINT
     _crash_signal = signal.SIGQUIT
 
-    def __init__(
-        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket_dir: Path | None = None
-    ) -> None:
+    def __init__(self, name: str, binaries: Binaries, user: ServerUser | None) -> None:
         """Make the home, with a copy of the programs if ``user`` cannot reach them."""
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
@@ -189,7 +186,6 @@ class PostgresServer(ServerProcess):
             self._home.remove()
             raise
         self._secret, self._client_secret = secrets.token_hex(16), secrets.token_hex(16)
-        self.socket_dir = socket_dir or self.home
 
     @property
     def bin(self) -> Path:
@@ -282,17 +278,12 @@ class PostgresServer(ServerProcess):
         """Whether a connection has ended."""
         return connection.closed
 
-    def is_ours(self, control: SqlSession, data: Path) -> bool:
-        """Whether the answer comes from our data directory."""
-        ((shown,),) = control.query("SHOW data_directory")
-        return Path(os.fsdecode(shown)).resolve() == data.resolve()  # bytes, if the encoding is SQL_ASCII
-
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""
         return explain(f"engine {self._name} {what}", self._recent_log())
 
     def _address(self, account: str, database: str) -> str:
-        return f"host='{self.socket_dir}' port={PORT} user={account} dbname={database}"
+        return f"host='{self.home}' port={PORT} user={account} dbname={database}"
 
 
 def connect(dsn: str) -> psycopg.Connection[Any]:

@@ -15,7 +15,7 @@ from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 from tierwise.lab.engines.commits import CommitSession
 from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.lab.engines.objects.operations import Kind, parse_kind
-from tierwise.lab.engines.objects.store import Locks, ObjectClient, Pair, Store, kind_key, kinds_prefix
+from tierwise.lab.engines.objects.store import KINDS, Locks, ObjectClient, Pair, Store, kind_key
 from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import did_you_mean
@@ -43,46 +43,38 @@ def wants_sync(settings: Mapping[str, str]) -> bool:
     return value == "on"
 
 
-class NamedOptions:
-    """The options of an existing database, with some of them changed."""
+def load_options(
+    database: Path, changes: Mapping[str, str], scratch: Path
+) -> tuple[Options, dict[str, Options], int]:
+    """Let RocksDB parse the options of an existing database, with some of them changed.
 
-    def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
-        self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
-        for name in changes.keys() - self._values.keys():
-            raise TierwiseError(
-                f"setting {name} is unknown to RocksDB",
-                did_you_mean(name, self._values, "see its OPTIONS file"),
-            )
-        self._text = newest_options(database).read_text()
-        for name, value in changes.items():
-            line = f"  {name}={value}".replace("\\", r"\\")
-            self._text = re.sub(rf"(?m)^  {name}=.*$", line, self._text)
-        self._changes = changes
-        self._cache_bytes = self._whole(CACHE, changes.get(CACHE, str(_CACHE_BYTES)))
+    Args:
+        scratch: folder for the changed options file.
 
-    @property
-    def cache_bytes(self) -> int:
-        """Size of the block cache."""
-        return self._cache_bytes
-
-    def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
-        """Let RocksDB parse the options; gives those of the database, and of each column family."""
-        scratch.mkdir(exist_ok=True)
-        (scratch / "OPTIONS-000001").write_text(self._text)
-        (scratch / "rocksdict-config.json").write_text(
-            json.dumps({"raw_mode": True, "prefix_extractors": {}})
+    Returns:
+        Those of the database, those of each column family, and the size of the block cache in bytes.
+    """
+    known = {CACHE: str(_CACHE_BYTES), **read_options(database)}
+    for name in changes.keys() - known.keys():
+        raise TierwiseError(
+            f"setting {name} is unknown to RocksDB",
+            did_you_mean(name, known, "see its OPTIONS file"),
         )
-        try:
-            return Options.load_latest(str(scratch), cache=Cache(self._cache_bytes))
-        except Exception as error:
-            named = next((name for name in self._changes if name in str(error)), ", ".join(self._changes))
-            raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
-
-    @staticmethod
-    def _whole(name: str, value: str) -> int:
-        if not value.isdecimal():
-            raise TierwiseError(f"setting {name}: {value!r} is no number of bytes", "give a whole number")
-        return int(value)
+    cache = changes.get(CACHE, str(_CACHE_BYTES))
+    if not cache.isdecimal():
+        raise TierwiseError(f"setting {CACHE}: {cache!r} is no number of bytes", "give a whole number")
+    text = newest_options(database).read_text()
+    for name, value in changes.items():
+        line = f"  {name}={value}".replace("\\", r"\\")
+        text = re.sub(rf"(?m)^  {name}=.*$", line, text)
+    scratch.mkdir(exist_ok=True)
+    (scratch / "OPTIONS-000001").write_text(text)
+    (scratch / "rocksdict-config.json").write_text(json.dumps({"raw_mode": True, "prefix_extractors": {}}))
+    try:
+        return *Options.load_latest(str(scratch), cache=Cache(int(cache))), int(cache)
+    except Exception as error:
+        named = next((name for name in changes if name in str(error)), ", ".join(changes))
+        raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
 
 
 class GroupCommit:
@@ -194,13 +186,13 @@ class RocksAdapter(Adapter):
             Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
         self._sync = wants_sync(opening.settings)
         given = {name: value for name, value in opening.settings.items() if name not in (SYNC, REPAIR)}
-        named = NamedOptions(system, {**_sizes(opening), **given})
-        self._cache_bytes = named.cache_bytes
-        loaded, families = named.load(opening.home / NAMED_OPTIONS)
+        loaded, families, self._cache_bytes = load_options(
+            system, {**_sizes(opening), **given}, opening.home / NAMED_OPTIONS
+        )
         self._options = _placed(loaded, opening)
         self._database = Rdict(str(system), self._options, column_families=families)
         self._group = GroupCommit(lambda: self._database.flush_wal(True))
-        declared = [value.decode() for _, value in self.scan(kinds_prefix())]
+        declared = [value.decode() for _, value in self.scan(KINDS)]
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
 
     def connect(self) -> ObjectClient:
@@ -210,8 +202,6 @@ class RocksAdapter(Adapter):
     def execute(self, statement: str) -> None:
         """Declare a kind of object; its indexes lie among the data."""
         kind = parse_kind(statement, len(self.kinds))
-        if kind.name in self.kinds:
-            raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")
         self.write({kind_key(kind.number, kind.name): statement.encode()})
         self.kinds[kind.name] = kind
 

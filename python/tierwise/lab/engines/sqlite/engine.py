@@ -27,7 +27,6 @@ class SqliteEngine(EmbeddedEngine):
     roles: ClassVar = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.DATA, Role.TEMP, Role.SYSTEM})
     dialect: ClassVar = "sqlite"
     adapter: ClassVar = "tierwise.lab.engines.sqlite.adapter:SqliteAdapter"
-    package: ClassVar = "tierwise"
     inside: ClassVar = {Role.INDEX: Role.DATA}
     unsupported: ClassVar = {
         "index": "tables and indexes are in one file",
@@ -54,5 +53,6 @@ class SqliteEngine(EmbeddedEngine):
         refused: str | None = self._call("refused") if self.running else None
         return refused or super().failure()
 
-    def _find_version(self) -> str:
+    def version(self) -> str:
+        """Version of the library that is compiled in."""
         return _core.sqlite_version()

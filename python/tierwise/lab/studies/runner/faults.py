@@ -230,12 +230,11 @@ def _require_alive(clients: Collection[_Client]) -> None:
 class CutBed(FaultBed):
     """Every device's power is cut at once."""
 
-    def cut(self, seed: int, longest_s: float, *, keep_random: bool = True) -> PowerCut:
+    def cut(self, seed: int, longest_s: float) -> PowerCut:
         """Load, cut the power at a random moment, recover with devices that answer at once, and compare.
 
         Args:
             seed: of the moment, and of the unflushed sectors that survive.
-            keep_random: keep a random subset of unflushed sectors; without it, all of them are lost.
 
         Returns:
             The cut; after one with ``damage`` the database is of no further use.
@@ -247,16 +246,16 @@ class CutBed(FaultBed):
 
         def power_goes() -> int:
             cut_ns = time.monotonic_ns()
-            reports.extend(self._cut_power(dice, keep_random))
+            reports.extend(self._cut_power(dice))
             return cut_ns
 
         load = self.load_until(power_goes, dice, longest_s)
         return self._recover(seed, load, reports)
 
-    def _cut_power(self, dice: Random, keep_random: bool) -> list[CutReport]:
+    def _cut_power(self, dice: Random) -> list[CutReport]:
         """Cut the devices one right after the other, in random order."""
         disks = dice.sample(list(self.disks), len(self.disks))
-        return [disk.cut(keep_random=keep_random, seed=dice.getrandbits(32), remount=False) for disk in disks]
+        return [disk.cut(keep_random=True, seed=dice.getrandbits(32), remount=False) for disk in disks]
 
     def _recover(self, seed: int, load: Load, reports: list[CutReport]) -> PowerCut:
         cut = PowerCut(

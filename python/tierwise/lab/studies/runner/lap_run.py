@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,11 +44,9 @@ def measure(bench: Bench, recording: RunRecording | None = None) -> tuple[dict[s
         The clients' report (times, counts and latencies), and the window measured meanwhile.
 
     Raises:
-        TierwiseError: if a statement fails, or the study says neither how many transactions nor how long.
+        TierwiseError: if a statement fails.
     """
     study = bench.study
-    if study.transactions is None and study.seconds is None:
-        raise TierwiseError(f"study {study.name}", "give transactions or seconds: its workload has no laps")
     clients = bench.engine.clients(bench.program.json, study.clients, bench.plan.seed)
     try:
         if study.warmup_transactions:
@@ -91,8 +89,7 @@ def clients_of_laps(program: Program) -> int:
 
 def tables_of_laps(program: Program) -> set[str]:
     """Tables that laps fill instead of the load phase."""
-    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
-    return {lap.load for lap in laps if lap.load is not None}
+    return {lap.load for lap in program.laps if lap.load is not None}
 
 
 def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
@@ -156,37 +153,34 @@ class LapRunner:
             for count in {lap.clients for lap in stream if lap.transaction is not None}:
                 self._connected(number, count)
         window = self._window(self._recording)
-        began_s, cpu_s = time.monotonic(), 0.0
-        streams = [_Stream(self, number, laps) for number, laps in enumerate(stage.streams)]
+        began_s = time.monotonic()
+        done: list[tuple[LapResult, float]] = []
+        threads = [
+            threading.Thread(
+                target=self._run_stream, args=(number, laps, done), name=f"stream-{number}", daemon=True
+            )
+            for number, laps in enumerate(stage.streams)
+        ]
         try:
-            for lap_stream in streams:
-                lap_stream.start()
-            for lap_stream in streams:
-                lap_stream.join()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
             elapsed_s = time.monotonic() - began_s
-            results = [result for stream in streams for result in stream.results]
-            measured.laps += sorted(results, key=lambda result: result.started_s or 0.0)
-            for lap_stream in streams:
-                if lap_stream.failure is not None:
-                    raise lap_stream.failure
-                cpu_s += lap_stream.client_cpu_s
+            measured.laps += sorted(
+                (result for result, _ in done), key=lambda result: result.started_s or 0.0
+            )
             if not self._broken_off.is_set():
-                measured.windows.append(window.close(elapsed_s, cpu_s))
+                measured.windows.append(window.close(elapsed_s, sum(cpu_s for _, cpu_s in done)))
         finally:
             window.abandon()
 
-    def run_in_stream(self, lap: Lap, stream: int) -> tuple[LapResult, float] | None:
-        """One lap of a stream that runs beside others; ``None`` once the run was aborted."""
-        if self._broken_off.is_set():
-            return None
-        if lap.before - {"reconnect"}:
-            raise TierwiseError(
-                f"lap {lap.name}: before = {sorted(lap.before)} would disturb the streams beside it",
-                "write reconnect alone, or give the lap a stage of its own",
-            )
-        if "reconnect" in lap.before and lap.transaction is not None:
-            self._connected(stream, lap.clients).reconnect()
-        return self._run_lap(lap, stream)
+    def _run_stream(self, number: int, laps: Sequence[Lap], done: list[tuple[LapResult, float]]) -> None:
+        """Run one stream, and add its results to those of all, until the run breaks off."""
+        for lap in laps:
+            if self._broken_off.is_set():
+                return
+            done.append(self._run_lap(lap, number))
 
     def _prepare(self, lap: Lap) -> ColdStart | None:
         """Do what comes before a lap; give how it was made cold, if it is."""
@@ -265,25 +259,3 @@ def _outcome(lap: Lap, report: dict[str, Any]) -> dict[str, Any]:
         problem = f"checksum {report.get('checksum')} in place of {lap.checksum}"
         return {**outcome, "status": "wrong", "problem": problem}
     return outcome
-
-
-class _Stream(threading.Thread):
-    """One stream on a thread of its own."""
-
-    def __init__(self, runner: LapRunner, number: int, laps: list[Lap]) -> None:
-        super().__init__(name=f"stream-{number}", daemon=True)
-        self._runner, self._number, self._laps = runner, number, laps
-        self.results: list[LapResult] = []
-        self.client_cpu_s = 0.0
-        self.failure: TierwiseError | None = None
-
-    def run(self) -> None:
-        try:
-            for lap in self._laps:
-                done = self._runner.run_in_stream(lap, self._number)
-                if done is None:
-                    return
-                self.results.append(done[0])
-                self.client_cpu_s += done[1]
-        except TierwiseError as error:
-            self.failure = error

@@ -28,22 +28,11 @@ from tierwise.results import DeviceInfo, RoleIo
 
 
 @dataclass(frozen=True)
-class RealDevice:
-    """The block device under ``path``. The kernel counts the I/O of all its users, not only this run's."""
-
-    name: str
-    path: Path
-
-    def counters(self) -> DiskCounters | None:
-        """The device's totals since boot, or ``None`` where the file system has no block device."""
-        number = self.path.stat().st_dev
-        stat = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
-        return DiskCounters.parse(stat.read_text("ascii")) if stat.exists() else None
-
-
-@dataclass(frozen=True)
 class DiskCounters:
-    """The block layer statistics that tierwise uses (Documentation/block/stat.rst)."""
+    """The block layer statistics that tierwise uses (Documentation/block/stat.rst).
+
+    The kernel counts the I/O of all users of a device, not only this run's.
+    """
 
     reads: int
     read_bytes: int
@@ -53,6 +42,13 @@ class DiskCounters:
     queued_ms: int
     discards: int
     flushes: int
+
+    @classmethod
+    def under(cls, path: Path) -> DiskCounters | None:
+        """Totals since boot of the device under a path; ``None`` if its file system has no block device."""
+        number = path.stat().st_dev
+        file = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
+        return cls.parse(file.read_text("ascii")) if file.exists() else None
 
     @classmethod
     def parse(cls, text: str) -> DiskCounters:
@@ -78,8 +74,8 @@ class DiskCounters:
         )
 
 
-def open_real_device(name: str, path: str) -> RealDevice:
-    """The device under a directory that the user named."""
+def real_directory(name: str, path: str) -> Path:
+    """The directory on a real device that the user named, where files can be made."""
     directory = Path(path)
     try:
         with tempfile.TemporaryFile(dir=directory):  # the mode alone does not tell: /proc denies it to root
@@ -89,7 +85,7 @@ def open_real_device(name: str, path: str) -> RealDevice:
             f"devices.{name}.path: {path} is not a writable directory",
             "name a mounted directory you may write",
         ) from None
-    return RealDevice(name, directory)
+    return directory
 
 
 _LOOKS_EACH_S = 0.5
@@ -97,9 +93,9 @@ _LOOKS_EACH_S = 0.5
 _LOOKING_SHARE = 0.02
 """Scans take at most this share of one core's time, whatever the number of files."""
 
-Counts = dict[str, int]
-"""``reads, writes, flushes, discards, read_bytes, write_bytes``."""
 _FIGURES = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes")
+Counts = dict[str, int]
+"""A number for each of these figures."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +223,10 @@ class RealDevices:
     are told apart by their requests, if requested and possible here.
     """
 
-    def __init__(self, devices: Mapping[str, RealDevice], places: Mapping[Role, tuple[str, Path]]) -> None:
-        self._devices, self._names = devices, {role: name for role, (name, _) in places.items()}
+    def __init__(self, directories: Mapping[str, Path], places: Mapping[Role, tuple[str, Path]]) -> None:
+        self._directories, self._names = directories, {role: name for role, (name, _) in places.items()}
         self._places = {role: place for role, (_, place) in places.items()}
-        self._numbers = {name: device.path.stat().st_dev for name, device in devices.items()}
+        self._numbers = {name: directory.stat().st_dev for name, directory in directories.items()}
         self._before: dict[str, DiskCounters | None] = {}
         self._requests: RoleRequests | None = None
         self._not_by_role: str | None = None
@@ -242,7 +238,7 @@ class RealDevices:
             for number in self._numbers.values()
             if len(roles := self._roles_on(number)) > 1
             for role in roles
-            if self._devices[self._names[role]].counters() is not None
+            if DiskCounters.under(self._directories[self._names[role]]) is not None
         }
         if not shared:
             return
@@ -258,11 +254,11 @@ class RealDevices:
         """Every counter reads zero from here."""
         if self._requests is not None:
             self._requests.begin()
-        self._before = {name: device.counters() for name, device in self._devices.items()}
+        self._before = self._counters()
 
     def stop(self, elapsed_s: float) -> tuple[dict[Role, RoleIo], list[DeviceInfo]]:
         """I/O by role and of each device since :meth:`start`, ``elapsed_s`` seconds ago."""
-        after = {name: device.counters() for name, device in self._devices.items()}
+        after = self._counters()
         shares = self._shares()
         whole = {
             name: now.since(before, name, elapsed_s)
@@ -274,7 +270,10 @@ class RealDevices:
             for role in self._names
             if (role_io := self._role_io(role, whole, shares)) is not None
         }
-        return io, [self._info(name, whole.get(name), io, shares) for name in self._devices]
+        return io, [self._info(name, whole.get(name), io, shares) for name in self._directories]
+
+    def _counters(self) -> dict[str, DiskCounters | None]:
+        return {name: DiskCounters.under(directory) for name, directory in self._directories.items()}
 
     def _shares(self) -> Shares | None:
         """Counts per role, or ``None``; the counters of whole devices are valid without them."""
@@ -286,7 +285,7 @@ class RealDevices:
 
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters."""
-        return [self._info(name, None, {}, None) for name in self._devices]
+        return [self._info(name, None, {}, None) for name in self._directories]
 
     def _roles_on(self, number: int) -> list[Role]:
         return [role for role, name in self._names.items() if self._numbers[name] == number]
@@ -306,12 +305,12 @@ class RealDevices:
         info = DeviceInfo(
             name=name,
             kind="real",
-            path=str(self._devices[name].path),
+            path=str(self._directories[name]),
             roles=[role for role, device in self._names.items() if device == name],
             io=whole,
         )
         sharing = self._roles_on(number)
-        first = next(device for device in self._devices if self._numbers[device] == number)
+        first = next(device for device in self._directories if self._numbers[device] == number)
         if first != name:
             return info.changed(same_device_as=first)
         # The first of several directories on one device reports the I/O that belongs to no role.
@@ -330,6 +329,6 @@ def _io(name: str, counts: Counts) -> RoleIo:
 
 def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
     """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
-    figures = ("reads", "writes", "discards", "read_bytes", "write_bytes")
+    figures = [name for name in _FIGURES if name != "flushes"]
     left = {name: getattr(whole, name) - sum(getattr(part, name) or 0 for part in parts) for name in figures}
     return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})

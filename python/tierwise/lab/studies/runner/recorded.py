@@ -20,6 +20,8 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.model.names import path_in
 from tierwise.recording import remove_recording
 
+BURST_S = 0.5
+
 
 @dataclass(frozen=True)
 class Recordings:
@@ -28,7 +30,6 @@ class Recordings:
     directory: Path
     duty: float = 0.1
     """Duty of mixes; the timed laps of a run are recorded whole, a burst each."""
-    burst_s: float = 0.5
 
     def place_of(self, run_id: str) -> Path:
         """The folder of a run's recording."""
@@ -92,7 +93,7 @@ def recording_of(
     out = recordings.place_of(run_id)
     if out.exists():
         remove_recording(out)
-    schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s)
+    schedule = Schedule(None, 1.0 if laps else recordings.duty, BURST_S)
     try:
         with Session(recording_target(engine, storage), out, schedule, progress) as session:
             yield RunRecording(session, laps or recordings.duty >= 1)

@@ -14,7 +14,7 @@ from tierwise.host.disk.config import fitted_partitions, require_possible
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
 from tierwise.host.users import server_user
 from tierwise.lab.studies.runner.compatibility import is_placed
-from tierwise.lab.studies.runner.real_devices import RealDevice, RealDevices, open_real_device
+from tierwise.lab.studies.runner.real_devices import DiskCounters, RealDevices, real_directory
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder
@@ -110,7 +110,7 @@ class Storage:
         }
 
     def _total_written_bytes(self) -> dict[Role, int | None]:
-        counters = {role: RealDevice(str(role), place).counters() for role, place in self.places.items()}
+        counters = {role: DiskCounters.under(place) for role, place in self.places.items()}
         return {role: None if counter is None else counter.write_bytes for role, counter in counters.items()}
 
     def broken(self) -> list[str]:
@@ -164,7 +164,7 @@ def open_storage(
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
     # Whoever enters a mount keeps it from being unmounted: only the engines' account may.
     mounts = undo.enter_context(ledger.passage("mnt", server_user(), ledger.run_dir()))
-    real: dict[str, RealDevice] = {}
+    real: dict[str, Path] = {}
     for name in dict.fromkeys(storage.role_devices.values()):
         if study.devices[name].path is not None:
             real[name] = _use_real(storage, study, name, undo)
@@ -187,7 +187,7 @@ def check_devices(study: Study, roles: Collection[Role]) -> None:
         for name in dict.fromkeys(map(placement.device_of, placed)):
             spec = study.devices[name]
             if spec.path is not None:
-                open_real_device(name, spec.path)
+                real_directory(name, spec.path)
                 continue
             profile = _profile(study, name)
             require_possible(profile, spec.lies_about_flush, "fresh")
@@ -225,13 +225,13 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
     storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
 
 
-def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> RealDevice:
-    device = open_real_device(name, str(study.devices[name].path))
-    directory = undo.enter_context(ledger.directory("tierwise", parent=device.path, mode=0o711))
+def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Path:
+    given = real_directory(name, str(study.devices[name].path))
+    directory = undo.enter_context(ledger.directory("tierwise", parent=given, mode=0o711))
     for role in storage.roles_on(name):
         storage.places[role] = directory / role
         new_folder(storage.places[role], 0o711)
-    return device
+    return given
 
 
 def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:

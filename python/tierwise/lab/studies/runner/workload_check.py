@@ -112,8 +112,7 @@ def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tri
 def _contents(program: Program) -> str:
     content = json.loads(program.json)
     parts = [numbers.counted(len(content[f"{noun}s"]), noun) for noun in ("table", "transaction")]
-    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
-    return ", ".join([*parts, *([numbers.counted(len(laps), "lap")] if laps else [])])
+    return ", ".join([*parts, *([numbers.counted(len(program.laps), "lap")] if program.laps else [])])
 
 
 def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
@@ -140,7 +139,7 @@ def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) 
 
 def _laps(program: Program) -> list[Lap]:
     """Run the program's laps, or each transaction of a mix once, after the load."""
-    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    laps = program.laps
     if not laps:
         transactions = json.loads(program.json)["transactions"]
         laps = [Lap(transaction["name"], transaction=transaction["name"]) for transaction in transactions]

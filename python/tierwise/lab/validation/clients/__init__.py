@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tierwise.lab.validation.clients.base import Client, Load, Option
+from tierwise.lab.validation.clients.base import Client, Load
 from tierwise.lab.validation.clients.db_bench import DbBench
 from tierwise.lab.validation.clients.duckdb_tpch import DuckdbTpch
 from tierwise.lab.validation.clients.go_tpc import GoTpc
@@ -16,24 +16,21 @@ from tierwise.lab.validation.clients.sysbench import Sysbench
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import one_of
 
-__all__ = ["Client", "Load", "create", "named"]
+__all__ = ["Client", "Load", "named"]
 
-_ALL: tuple[type[Client[Any]], ...] = (
-    Pgbench,
-    Sysbench,
-    GoTpc,
-    DbBench,
-    SqliteShell,
-    DuckdbTpch,
-    PostgresJob,
-    MariadbJob,
-)
-_BY_NAME = {client.family: client for client in _ALL}
-
-
-def create(name: str, options: Mapping[str, Option], clients: int) -> Client[Any]:
-    """A client program by the name of its family."""
-    return named(name)(options, clients)
+_BY_NAME: Mapping[str, type[Client[Any]]] = {
+    client.family: client
+    for client in (
+        Pgbench,
+        Sysbench,
+        GoTpc,
+        DbBench,
+        SqliteShell,
+        DuckdbTpch,
+        PostgresJob,
+        MariadbJob,
+    )
+}
 
 
 def named(name: str) -> type[Client[Any]]:

@@ -54,6 +54,8 @@ class Client(ABC, Generic[DatabaseT]):
     """Debian package of the program, or another way to get it."""
     defaults: ClassVar[Mapping[str, Option]]
     """Every option with its default."""
+    of_data: ClassVar[Collection[str]] = ("scale",)
+    """Options that change the data, not only the work on them."""
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
     """All values of the options that have few."""
 
@@ -74,7 +76,7 @@ class Client(ABC, Generic[DatabaseT]):
     @property
     def dataset(self) -> str:
         """Equal for clients that work on the same data."""
-        return f"{self.family}-{self.options.get('scale', 1)}"
+        return "-".join([self.family, *map(self.text, self.of_data)])
 
     def missing(self) -> str | None:
         """Packages to install; ``None`` if nothing is missing."""

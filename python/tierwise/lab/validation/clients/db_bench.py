@@ -9,7 +9,7 @@ from typing import ClassVar
 from tierwise.host import programs
 from tierwise.lab.validation.clients.base import Client, Load, finished
 from tierwise.lab.validation.servers.library import Library
-from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 _RESULT = re.compile(
@@ -26,11 +26,7 @@ class DbBench(Client[Library]):
     program = "db_bench"
     package = "Debian: rocksdb-tools"
     defaults: ClassVar = {"benchmark": "overwrite", "scale": 1000, "sync": 1, "value": 400}
-
-    @property
-    def dataset(self) -> str:
-        """Name by number and size of the values."""
-        return f"{self.family}-{self.text('scale')}-{self.text('value')}"
+    of_data: ClassVar = ("scale", "value")
 
     def prepare(self, database: Library) -> None:
         """Write every key, in order."""
@@ -59,9 +55,7 @@ class DbBench(Client[Library]):
             "--write_buffer_size=16777216",
             "--stats_interval_seconds=0",
         ]
-        program = programs.find(self.program)
-        if program is None:
-            raise HostError("db_bench is not installed", self.package)
+        program = programs.program_path(self.program)
         argv: list[str | Path] = [program, f"--db={database.directory(Role.DATA)}"]
         if (logs := database.directory(Role.LOG)) != database.directory(Role.DATA):
             argv.append(f"--wal_dir={logs}")

@@ -15,7 +15,6 @@ from tierwise.host.programs import Finished, Home
 from tierwise.lab.validation.clients import fetched
 from tierwise.lab.validation.clients.base import Client, Load, command, finished
 from tierwise.lab.validation.servers.library import Library
-from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 _QUERIES = 22
@@ -76,10 +75,7 @@ def _install() -> str | None:
         code = interpreter.unprivileged("duckdb", _INSTALL, arguments, imports=["duckdb"])
         return programs.run("duckdb", code, home=home, variables=fetched.network())
 
-    try:
-        failure = fetched.fetch(_extensions(), "extensions", install)
-    except TierwiseError as error:
-        failure = error.message
+    failure = fetched.fetch(_extensions(), "extensions", install)
     return failure and "DuckDB's extension tpch is not installed, and cannot be fetched here"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tierwise.host import programs
 from tierwise.host.programs import Finished, Home
 from tierwise.host.users import server_user
+from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import own_folder
 
 _NETWORK = ("GOPROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy")
@@ -26,7 +27,7 @@ def network() -> Mapping[str, str]:
 
 
 def fetch(kept: Path, made: str, get: Callable[[Home], Finished]) -> str | None:
-    """Fetch a program or a directory of programs, unless it was; give the last line of a failure.
+    """Fetch a program or a directory of programs, unless it was; give the reason of a failure.
 
     Args:
         kept: where the caller keeps it.
@@ -35,6 +36,13 @@ def fetch(kept: Path, made: str, get: Callable[[Home], Finished]) -> str | None:
     """
     if kept.exists():
         return None
+    try:
+        return _fetch(kept, made, get)
+    except TierwiseError as error:
+        return error.message
+
+
+def _fetch(kept: Path, made: str, get: Callable[[Home], Finished]) -> str | None:
     home = Home("fetch-home", server_user())
     try:
         done = get(home)

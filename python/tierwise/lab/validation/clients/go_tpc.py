@@ -50,12 +50,8 @@ class GoTpc(Client[Server]):
     package = f"Go: GOBIN={folder()} go install {MODULE}"
     servers = ("postgres", "mariadb")
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
+    of_data: ClassVar = ("work", "scale")  # CH adds tables
     choices: ClassVar = {"work": ["tpcc", "ch"]}
-
-    @property
-    def dataset(self) -> str:
-        """CH adds tables."""
-        return f"{self.family}-{self.text('work')}-{self.text('scale')}"
 
     def missing(self) -> str | None:
         """Install the program if Go is available; else return how to install it."""
@@ -97,8 +93,6 @@ class GoTpc(Client[Server]):
         return self._go_tpc(database, self.text("work"), ["run", *threads])
 
     def _go_tpc(self, database: Server, name: str, action: Sequence[str]) -> str:
-        if not _program().exists():
-            raise TierwiseError("go-tpc is gone", self.package)
         work = [name, "--warehouses", self.text("scale")]
         argv: list[str | Path] = [database.reachable(_program()), *work, *_connection(database), *action]
         return command("go-tpc", argv, database)
@@ -115,10 +109,7 @@ def _install(go: Path) -> str | None:
         variables = {**fetched.network(), **_GO, "GOBIN": str(home.own)}
         return programs.run("go", [go, "install", MODULE], home=home, variables=variables, timeout_s=900)
 
-    try:
-        failure = fetched.fetch(_program(), "go-tpc", install)
-    except TierwiseError as error:
-        failure = error.message
+    failure = fetched.fetch(_program(), "go-tpc", install)
     return failure and f"go-tpc is not installed, and go install cannot fetch it here: {failure}"
 
 

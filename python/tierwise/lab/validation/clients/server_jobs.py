@@ -42,6 +42,7 @@ class PostgresJob(ServerJob[PostgresServer]):
     package = "Debian: postgresql-client-15"
     servers = ("postgres",)
     defaults: ClassVar = {"job": "copy", "scale": 10, "repeat": 1}
+    of_data: ClassVar = ("job", "scale")
     choices: ClassVar = {"job": ["copy", "create_index", "vacuum", "restore", "initialise"]}
     _MAKE = (
         "CREATE TABLE rows (id bigint NOT NULL, bucket int NOT NULL, label text NOT NULL, "
@@ -52,11 +53,6 @@ class PostgresJob(ServerJob[PostgresServer]):
         "(g % 100000) / 7.0 FROM generate_series(1, {rows}) g"
     )
     _INDEXES = ("id", "bucket, label", "label", "amount, id")
-
-    @property
-    def dataset(self) -> str:
-        """Each job needs its own data."""
-        return f"{self.family}-{self.text('job')}-{self.text('scale')}"
 
     def prepare(self, database: PostgresServer) -> None:
         """Fill a table; for a cleaning job, also create something to clean."""

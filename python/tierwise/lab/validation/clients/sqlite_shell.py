@@ -45,12 +45,8 @@ class SqliteShell(Client[Library]):
     program = "sqlite3"
     package = "Debian: sqlite3"
     defaults: ClassVar = {"journal": "wal", "scale": 500}
+    of_data: ClassVar = ("journal", "scale")  # the file stores the journal mode
     choices: ClassVar = {"journal": ["wal", "delete"]}
-
-    @property
-    def dataset(self) -> str:
-        """The database file stores the journal mode."""
-        return f"{self.family}-{self.text('journal')}-{self.text('scale')}"
 
     def prepare(self, database: Library) -> None:
         """Make and fill two tables."""

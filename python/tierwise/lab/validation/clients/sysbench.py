@@ -32,6 +32,7 @@ class Sysbench(Client[Server]):
     package = "Debian: sysbench"
     servers = ("postgres", "mariadb")
     defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200, "rate": 0}
+    of_data: ClassVar = ("tables", "scale")
 
     def missing(self) -> str | None:
         """The program, or the script."""

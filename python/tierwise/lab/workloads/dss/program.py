@@ -106,11 +106,6 @@ class Choice:
         )
 
     @property
-    def query_streams(self) -> list[int]:
-        """Streams that ask queries; 0 is outside the throughput sequence."""
-        return [0] * (self.queries or self.power) + list(range(1, self.streams + 1))
-
-    @property
     def refresh_pairs(self) -> list[int]:
         """Pairs of refresh functions: 0 in the power sequence, the others numbered as the streams."""
         return [0] * self.power + list(range(1, self.streams + 1))
@@ -172,9 +167,11 @@ def _tables(choice: Choice) -> list[dict[str, Any]]:
 
 
 def _transactions(folder: Path, choice: Choice, translate: Translate) -> list[dict[str, Any]]:
+    # Stream 0 is outside the throughput sequence.
+    streams = [0] * (choice.queries or choice.power) + list(range(1, choice.streams + 1))
     queries = [
         _transaction(query_lap(query, stream), [_query(folder, query, stream, choice, translate)])
-        for stream in choice.query_streams
+        for stream in streams
         for query in QUERIES
     ]
     refreshes = [
