@@ -64,7 +64,8 @@ def machine_of(instances: Sequence[Instance], recorded_on: Mapping[str, str]) ->
     """
     if not instances:
         return Scenario()
-    return Scenario(instance=limits_only(instances[0]), recorded_volumes=network_volumes(recorded_on))
+    limits = limits_only(instances[0])
+    return Scenario(instance=limits, recorded_volumes=network_volumes(recorded_on, limits))
 
 
 def machine_moves(

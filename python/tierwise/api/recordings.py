@@ -219,7 +219,7 @@ class RecordedRun:
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""
-        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine))
+        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine, ranked=True))
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
         return View(ranking, document, "ranking")
 
@@ -295,7 +295,7 @@ class RecordedRun:
         return predictor
 
 
-def _scenario(place: Place | None, machine: Mapping[str, Any]) -> Scenario:
+def _scenario(place: Place | None, machine: Mapping[str, Any], *, ranked: bool = False) -> Scenario:
     fields = {name: value for name, value in machine.items() if value is not None}
     if "placement" in fields:
         raise TierwiseError("placement: the placement is the first argument", "leave it out of the fields")
@@ -310,15 +310,19 @@ def _scenario(place: Place | None, machine: Mapping[str, Any]) -> Scenario:
         fields["instance"] = find_instance(str(fields["instance"]))
     if "recorded_on" in fields:
         text = place_text(fields.pop("recorded_on"), "recorded_on")
-        fields["recorded_volumes"] = network_volumes(parse_recorded_on(text))
+        recorded_on = parse_recorded_on(text)
+        fields["recorded_volumes"] = network_volumes(recorded_on, fields.get("instance"))
     if isinstance(fields.get("settings"), str):
         fields["settings"] = names_in(fields["settings"])
     elif isinstance(fields.get("settings"), Mapping):
         fields["settings"] = [f"{name}={value}" for name, value in fields["settings"].items()]
     try:
-        return Scenario(placement=place_of(place), **fields)
+        scenario = Scenario(placement=place_of(place), **fields)
     except ValidationError as error:
         raise TierwiseError(first_problem(error), "name fields of tierwise.predict.Scenario") from None
+    if not ranked:
+        scenario.require_disk(placed=bool(scenario.placement))
+    return scenario
 
 
 def _row(answer: Prediction) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tierwise.predict import Prediction, Predictor, Scenario, predict_together, 
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
+from tierwise.predict.ranking import require_rankable
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
 from tierwise.report.charts.look import to_png
@@ -178,6 +179,7 @@ def predict(
     """
     if png is not None:
         require("report", "--png")
+    machine_instance = find_instance(instance) if instance else None
     machine = Scenario(
         memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
         buffer_bytes=parse_size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES) if buffer else None,
@@ -187,30 +189,19 @@ def predict(
         rate_per_s=rate,
         growth=growth,
         settings=set_ or [],
-        instance=find_instance(instance) if instance else None,
-        recorded_volumes=network_volumes(parse_recorded_on(recorded_on)),
+        instance=machine_instance,
+        recorded_volumes=network_volumes(parse_recorded_on(recorded_on), machine_instance),
         emulated=emulated,
     )
-    if recorded_on and instance is None:
-        raise TierwiseError(
-            "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
-        )
-    if emulated and devices is None and not place:
-        raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
+    if devices is None:
+        machine.require_disk(placed=bool(place))
     if devices is not None and place:
         raise TierwiseError(
             "--place: --devices ranks every placement, and would leave it out",
             "leave out --devices or --place",
         )
-    if devices is not None and set_:
-        raise TierwiseError(
-            "--set: placements are ranked with the recorded settings", "name one with --place"
-        )
-    if devices is not None and (rate is not None or growth is not None):
-        option = "--rate" if rate is not None else "--growth"
-        raise TierwiseError(
-            f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
-        )
+    if devices is not None:
+        require_rankable(machine)
     if len(recordings) > 1:
         options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
         options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from tierwise.device_models.instances import Instance
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import first_problem
 from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
@@ -60,6 +61,16 @@ class Scenario(Record):
     emulated_flushes: bool = False
     """Whether those without a volatile cache are sent flushes all the same, as in the first rounds."""
 
+    @field_validator("memory_bytes", "buffer_bytes")
+    @classmethod
+    def _has_its_unit(cls, size_bytes: int | None, info: ValidationInfo) -> int | None:
+        if size_bytes is not None and 0 < size_bytes < LEAST_MEMORY_BYTES:
+            raise TierwiseError(
+                f"{info.field_name}: {numbers.counted(size_bytes, 'byte')} is less than any machine has",
+                f"give {LEAST_MEMORY_BYTES} or more, in bytes",
+            )
+        return size_bytes
+
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
         for role in self.placement:
@@ -85,6 +96,11 @@ class Scenario(Record):
             return super().changed(**fields)
         except ValidationError as error:
             raise TierwiseError(first_problem(error), "ask for a value in that range") from None
+
+    def require_disk(self, *, placed: bool) -> None:
+        """Refuse to answer for emulated disks where nothing is placed on one."""
+        if self.emulated and not placed:
+            raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
 
     @property
     def selected(self) -> tuple[str, ...]:
