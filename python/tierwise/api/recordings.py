@@ -28,7 +28,6 @@ from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import first_problem
 from tierwise.model.names import names_in
-from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
@@ -39,6 +38,7 @@ from tierwise.predict.timeline import Timeline, timeline_of
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import ABOUT_FILE, TABLES, About, Day, Observation, open_source
 from tierwise.recording.breakdown import Breakdown
+from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_document
@@ -141,7 +141,9 @@ class AdviceView(View[Advice]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline: the decision, and an explorer of all placements."""
-        write_file(Path(path), advice_page(self._surveyed()))
+        file = path_of(path, "path")
+        require_writable(file)
+        write_file(file, advice_page(self._surveyed()).encode())
 
 
 class RecordedRun:

@@ -17,6 +17,7 @@ from tierwise.cli import options as opt
 from tierwise.cli.output import (
     Format,
     FormatOption,
+    file_option,
     require_html,
     show,
     simulations,
@@ -189,7 +190,7 @@ def advise(
     workers: opt.Workers = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        file_option(
             "-o", "--output", help="write a page, advice.html, with every placement; or the file of --emit"
         ),
     ] = None,

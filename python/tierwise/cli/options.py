@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="directory for results")]
-OutputFile = Annotated[Path | None, typer.Option("-o", "--output", help="file to write")]
 Duration = Annotated[str | None, typer.Option("--duration", metavar="TIME", help="for example 30s or 10min")]
 Seed = Annotated[
     int | None,
@@ -155,7 +154,6 @@ Names = Annotated[
     Path | None,
     typer.Option("--names", help="CSV file of the names of tables and indexes, where the recording has none"),
 ]
-Png = Annotated[Path | None, typer.Option("--png", help="file to draw the chart into")]
 
 
 def duration_s(text: str | None, option: str) -> float | None:

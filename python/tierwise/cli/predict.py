@@ -11,7 +11,7 @@ import typer
 
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
+from tierwise.cli.output import Format, FormatOption, Png, show, simulations, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
@@ -169,7 +169,7 @@ def predict(
     scheduler: opt.Scheduler = None,
     trust_scheduler: opt.TrustScheduler = False,
     workers: opt.Workers = None,
-    png: opt.Png = None,
+    png: Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, file_option, show, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
@@ -97,7 +97,7 @@ def export(
     source: Source,
     perfetto: Annotated[
         Path,
-        typer.Option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
+        file_option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
     ],
     limit: Annotated[
         int,
