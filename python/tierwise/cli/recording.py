@@ -70,7 +70,7 @@ def show_(
             f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}."
         ),
         Text(
-            f"{about.machine.processor}, {about.machine.cores} cores, "
+            f"{about.machine.processor}, {numbers.counted(about.machine.cores, 'core')}, "
             f"{numbers.size(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
         ),
         *(Text(line) for line in device_lines(about.devices)),

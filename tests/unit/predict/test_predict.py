@@ -185,7 +185,7 @@ def test_fewer_clients_than_recorded_widen_the_interval_too() -> None:
     same, fewer = of.predict([Scenario(clients=4), Scenario(clients=1)])
     assert same.rate_per_s and fewer.rate_per_s
     assert fewer.rate_per_s.high / fewer.rate_per_s.low > 2 * same.rate_per_s.high / same.rate_per_s.low
-    assert any("1 clients are fewer than the 4 recorded" in warning for warning in fewer.warnings)
+    assert any("1 client is fewer than the 4 recorded" in warning for warning in fewer.warnings)
 
 
 def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:
