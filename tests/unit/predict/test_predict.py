@@ -336,6 +336,10 @@ def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() 
     assert scenario_parts(grown) == ["log on ram", "3 times the data and the load"]
     asked = machine.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
     assert scenario_parts(asked) == ["3 times the data and the load", "16.0 GiB of memory"]
+    arriving = machine.grown(Scenario(growth=3.0, rate_per_s=100.0), of.run, of.work)
+    assert scenario_parts(arriving) == ["3 times the data", "100 transactions a second arriving"]
+    named = machine.grown(Scenario(growth=3.0, clients=8), of.run, of.work)
+    assert scenario_parts(named) == ["3 times the data", "8 clients"]
 
 
 @pytest.mark.parametrize(
