@@ -11,7 +11,7 @@ import typer
 
 from tierwise.cli.printing import console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.units import parse_duration_s
+from tierwise.model.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -159,6 +159,11 @@ Names = Annotated[
 def duration_s(text: str | None, option: str) -> float | None:
     """Seconds in the value of an option; ``None`` if it was not given."""
     return None if text is None else parse_duration_s(text, option)
+
+
+def size_bytes(text: str | None, option: str, least_bytes: int = 1) -> int | None:
+    """Bytes in the value of an option; ``None`` if it was not given."""
+    return None if text is None else parse_size_bytes(text, option, least_bytes)
 
 
 CONFIG_FILE = "config.toml"

@@ -19,7 +19,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in, one_of, resolved
 from tierwise.model.placement import is_relation, parse_place
-from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.machine import network_volumes
@@ -179,10 +178,10 @@ def predict(
     """
     if png is not None:
         require("report", "--png")
-    machine_instance = find_instance(instance) if instance else None
-    machine = Scenario(
-        memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
-        buffer_bytes=parse_size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES) if buffer else None,
+    machine_instance = None if instance is None else find_instance(instance)
+    machine = Scenario().changed(
+        memory_bytes=opt.size_bytes(memory, "--memory", LEAST_MEMORY_BYTES),
+        buffer_bytes=opt.size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES),
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,
@@ -216,9 +215,8 @@ def predict(
             "place one, as --place public.orders=nvme-dc, or leave out --names",
         )
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
-        predictor = Predictor.open(
-            recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names
-        )
+        counted = None if unit is None else parse_unit(unit)
+        predictor = Predictor.open(recordings[0], seeds=seeds, fresh=fresh, unit=counted, names=names)
         distribute(predictor.replayer, recordings[0])
         if devices is not None:
             answers, document, content = _ranked(predictor, names_in(devices), machine)

@@ -57,7 +57,7 @@ def show_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print the metadata of a recording: engine, machine, bursts, devices, checks, warnings."""
-    opened = Recording.open(source)
+    opened = Recording.open(source, whole=True)
     about = opened.about
     blocks: list[Block] = [
         Text(

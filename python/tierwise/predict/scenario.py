@@ -12,6 +12,7 @@ from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import first_problem
 from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
+from tierwise.model.units import MOST_BYTES
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 
@@ -30,9 +31,9 @@ class Scenario(Record):
     """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
     Roles on the same name share one device. Also a table or an index, such as ``public.orders``, see
     :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
-    memory_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
+    memory_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     """Memory for the engine and the page cache."""
-    buffer_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
+    buffer_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     """The engine's own buffer, such as ``shared_buffers``, which is a part of the memory."""
     cores: int | None = Field(default=None, ge=1, le=1024)
     cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)

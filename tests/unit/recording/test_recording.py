@@ -60,6 +60,8 @@ def test_a_truncated_table_is_refused_by_name(tmp_path: Path, table: str) -> Non
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(TierwiseError, match=rf"{table}\.parquet: has \d+ bytes"):
         Recording.open(tmp_path / "r", whole=True)
+    shown = CliRunner().invoke(app, ["recording", "show", str(tmp_path / "r")])
+    assert isinstance(shown.exception, TierwiseError) and f"{table}.parquet: has" in str(shown.exception)
 
 
 def test_rows_that_refer_to_nothing_are_refused(tmp_path: Path) -> None:
