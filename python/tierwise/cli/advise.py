@@ -131,8 +131,6 @@ def show_table_advice(
     named = names_in(devices)
     if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
-    if Day.is_at(recording):
-        raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
     with simulations(predictor, opt.progress_console(to_stderr=True)):

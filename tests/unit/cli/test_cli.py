@@ -118,6 +118,7 @@ def test_unknown_names_are_suggested() -> None:
         (("--buffer", ""), "--buffer: '' is not a size above 0"),
         (("--instance", ""), "--instance: '' is not known"),
         (("--unit", ""), "--unit: '' is no unit of work"),
+        (("--place", "log=#2"), "a device has no name: write for example nvme-dc"),
         (("--set", "commit_delay=1") * 17, "settings: List should have at most 16 items"),
     ],
 )

@@ -99,6 +99,26 @@ def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict"],
+        ["profile", "--by", "file"],
+        ["advise", "--by", "table", "--devices", "nvme-dc"],
+        ["recording", "show"],
+    ],
+    ids=" ".join,
+)
+def test_a_day_in_place_of_a_recording_is_named(command: list[str], tmp_path: Path) -> None:
+    write_recording(tmp_path / "a")
+    error = CliRunner().invoke(app, [*command, str(tmp_path)]).exception
+    assert isinstance(error, TierwiseError)
+    assert (error.message, error.fix) == (
+        f"{tmp_path}: a day holds several recordings",
+        "name one of its folders",
+    )
+
+
 def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     left = write_recording(tmp_path / "left")
     (left / "about.json").unlink()
