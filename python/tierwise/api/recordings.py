@@ -297,10 +297,20 @@ class RecordedRun:
         return predictor
 
 
+_FOLLOW = {
+    "recorded_volumes": "recorded_on",
+    "set_by_instance": "instance",
+    "set_by_growth": "growth",
+}
+"""Fields of a scenario that others set."""
+
+
 def _scenario(place: Place | None, machine: Mapping[str, Any], *, ranked: bool = False) -> Scenario:
     fields = {name: value for name, value in machine.items() if value is not None}
     if "placement" in fields:
         raise TierwiseError("placement: the placement is the first argument", "leave it out of the fields")
+    for name in fields.keys() & _FOLLOW.keys():
+        raise TierwiseError(f"{name}: it follows from {_FOLLOW[name]}", f"give {_FOLLOW[name]} in its place")
     for name in fields.keys() - {"emulated", "emulated_flushes"}:
         if isinstance(fields[name], bool):
             raise TierwiseError(f"{name}: {fields[name]} is no number", "give a number")
@@ -397,5 +407,5 @@ class RecordedDay:
 
 def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
     """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
-    resolved = path_of(path, "path")
+    resolved, fresh = path_of(path, "path"), flag_of(fresh, "fresh")
     return RecordedDay(resolved, fresh=fresh) if Day.is_at(resolved) else RecordedRun(resolved, fresh=fresh)

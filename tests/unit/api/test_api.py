@@ -66,6 +66,8 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
         ({"buffer_bytes": 8}, "buffer_bytes: 8 bytes is less"),
         ({"recorded_on": "nvme-dc"}, "recorded-on: only the limits of a machine need it"),
         ({"emulated": True}, "emulated: nothing is placed on a disk"),
+        ({"recorded_volumes": ["log"]}, "recorded_volumes: it follows from recorded_on"),
+        ({"growth": 2, "set_by_growth": ["memory_bytes"]}, "set_by_growth: it follows from growth"),
         ({"core": 8}, "core: Extra inputs"),
         ({"rate_per_s": -1.0}, "rate_per_s: Input should be greater than 0"),
         ({"cores": True}, "cores: True is no number"),
@@ -122,6 +124,7 @@ def test_a_wrong_term_is_named(
         (lambda run: run.rank("nvme-dc", settings="synchronous=normal"), "ranked with the recorded settings"),
         (lambda run: run.rank("nvme-dc", growth=2.0), "--growth: placements are ranked"),
         (lambda run: run.rank("nvme-dc", rate_per_s=5), "--rate: placements are ranked"),
+        (lambda _: tw.open_recording(RECORDING, fresh="no"), "'no' is neither True nor False"),  # type: ignore[arg-type]
         (lambda _: tw.open_recording(5), "path: 5 is no path"),  # type: ignore[arg-type]
         (lambda _: tw.record("out").__enter__(), "neither engine nor pid"),
         (lambda _: tw.record("out", engine="postgres", pid=1).__enter__(), "both given"),
