@@ -9,6 +9,7 @@ from tierwise.advise.durability import ShownCuts, shown_cuts
 from tierwise.advise.option import MARGIN, Goal, Option, is_told
 from tierwise.device_models.instances import Instance, larger, limits_only
 from tierwise.device_models.prices import Prices
+from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import share_interval
 from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
@@ -64,7 +65,8 @@ def machine_of(instances: Sequence[Instance], recorded_on: Mapping[str, str]) ->
     """
     if not instances:
         return Scenario()
-    return Scenario(instance=limits_only(instances[0]), recorded_volumes=network_volumes(recorded_on))
+    limits = limits_only(instances[0])
+    return Scenario(instance=limits, recorded_volumes=network_volumes(recorded_on, limits))
 
 
 def machine_moves(
@@ -119,12 +121,13 @@ def machine_notes(instances: Sequence[Instance], cores: int) -> list[str]:
         instances: the machine of the database, then others.
         cores: recorded ones.
     """
-    if not instances or instances[0].vcpus in (None, cores):
+    if not instances or (vcpus := instances[0].vcpus) in (None, cores):
         return []
     name = instances[0].name
     return [
-        f"{name} has {instances[0].vcpus} processors and the recorded machine {cores}: placements have the "
-        f"limits of {name}, and the recorded cores and memory; tierwise predict --instance has all of {name}"
+        f"{name} has {numbers.counted(vcpus or 0, 'processor')} and the recorded machine {cores}: "
+        f"placements have the limits of {name}, and the recorded cores and memory; tierwise predict "
+        f"--instance has all of {name}"
     ]
 
 

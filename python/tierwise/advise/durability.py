@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tierwise.device_models.profiles import Profile
+from tierwise.model import numbers
 from tierwise.model.input_files import DATA, read_text, validated
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, resolve
@@ -179,18 +180,19 @@ class DeathCounts(Record):
     @property
     def words(self) -> str:
         """Such as ``starts only after pg_resetwal -f; 3 of 3 deaths lost acknowledged commits``."""
-        parts = [self._start()]
+        parts, deaths = [self._start()], numbers.counted(self.deaths, "death")
         if self.damaged:
-            parts.append(f"{self.damaged} of {self.deaths} deaths left a damaged database")
+            parts.append(f"{self.damaged} of {deaths} left a damaged database")
         if self.lost:
-            parts.append(f"{self.lost} of {self.deaths} deaths lost acknowledged commits")
+            parts.append(f"{self.lost} of {deaths} lost acknowledged commits")
         if not (self.lost or self.damaged or self.never):
-            parts.append(f"0 of {self.deaths} deaths lost an acknowledged commit")
+            parts.append(f"0 of {deaths} lost an acknowledged commit")
         return "; ".join(parts)
 
     def _start(self) -> str:
         if self.never == self.deaths:
-            return f"does not start again in {self.never} of {self.deaths} deaths: restore a backup"
+            deaths = numbers.counted(self.deaths, "death")
+            return f"does not start again in {self.never} of {deaths}: restore a backup"
         if self.as_is == self.deaths:
             return "starts as it is"
         step = f"starts only after {' or '.join(self.steps)}"

@@ -28,7 +28,6 @@ from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import first_problem
 from tierwise.model.names import names_in
-from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
@@ -39,6 +38,7 @@ from tierwise.predict.timeline import Timeline, timeline_of
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import ABOUT_FILE, TABLES, About, Day, Observation, open_source
 from tierwise.recording.breakdown import Breakdown
+from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_document
@@ -141,7 +141,9 @@ class AdviceView(View[Advice]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline: the decision, and an explorer of all placements."""
-        write_file(Path(path), advice_page(self._surveyed()))
+        file = path_of(path, "path")
+        require_writable(file)
+        write_file(file, advice_page(self._surveyed()).encode())
 
 
 class RecordedRun:
@@ -219,7 +221,7 @@ class RecordedRun:
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""
-        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine))
+        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine, ranked=True))
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
         return View(ranking, document, "ranking")
 
@@ -295,10 +297,20 @@ class RecordedRun:
         return predictor
 
 
-def _scenario(place: Place | None, machine: Mapping[str, Any]) -> Scenario:
+_FOLLOW = {
+    "recorded_volumes": "recorded_on",
+    "set_by_instance": "instance",
+    "set_by_growth": "growth",
+}
+"""Fields of a scenario that others set."""
+
+
+def _scenario(place: Place | None, machine: Mapping[str, Any], *, ranked: bool = False) -> Scenario:
     fields = {name: value for name, value in machine.items() if value is not None}
     if "placement" in fields:
         raise TierwiseError("placement: the placement is the first argument", "leave it out of the fields")
+    for name in fields.keys() & _FOLLOW.keys():
+        raise TierwiseError(f"{name}: it follows from {_FOLLOW[name]}", f"give {_FOLLOW[name]} in its place")
     for name in fields.keys() - {"emulated", "emulated_flushes"}:
         if isinstance(fields[name], bool):
             raise TierwiseError(f"{name}: {fields[name]} is no number", "give a number")
@@ -310,15 +322,19 @@ def _scenario(place: Place | None, machine: Mapping[str, Any]) -> Scenario:
         fields["instance"] = find_instance(str(fields["instance"]))
     if "recorded_on" in fields:
         text = place_text(fields.pop("recorded_on"), "recorded_on")
-        fields["recorded_volumes"] = network_volumes(parse_recorded_on(text))
+        recorded_on = parse_recorded_on(text)
+        fields["recorded_volumes"] = network_volumes(recorded_on, fields.get("instance"))
     if isinstance(fields.get("settings"), str):
         fields["settings"] = names_in(fields["settings"])
     elif isinstance(fields.get("settings"), Mapping):
         fields["settings"] = [f"{name}={value}" for name, value in fields["settings"].items()]
     try:
-        return Scenario(placement=place_of(place), **fields)
+        scenario = Scenario(placement=place_of(place), **fields)
     except ValidationError as error:
         raise TierwiseError(first_problem(error), "name fields of tierwise.predict.Scenario") from None
+    if not ranked:
+        scenario.require_disk(placed=bool(scenario.placement))
+    return scenario
 
 
 def _row(answer: Prediction) -> dict[str, Any]:
@@ -391,5 +407,5 @@ class RecordedDay:
 
 def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
     """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
-    resolved = path_of(path, "path")
+    resolved, fresh = path_of(path, "path"), flag_of(fresh, "fresh")
     return RecordedDay(resolved, fresh=fresh) if Day.is_at(resolved) else RecordedRun(resolved, fresh=fresh)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from tierwise.api.arguments import path_of
 from tierwise.model.extras import alt, duckdb, pandas, polars
-from tierwise.model.output_files import write_file
+from tierwise.recording.outputs import write_file
 from tierwise.report.document import Document, Page, Section, Text, Tone
 from tierwise.report.render import to_html, to_html_page, to_markdown
 
@@ -47,7 +48,7 @@ class View(Generic[T]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline."""
-        write_file(Path(path), to_html_page(self._page()))
+        write_file(path_of(path, "path"), to_html_page(self._page()).encode())
 
 
 class Rows(View[Sequence[T]]):

@@ -33,6 +33,7 @@ from tierwise.host import cpu, doctor, ledger, processes
 from tierwise.host.cpu import lowered
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.tracing import Tracing
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder
@@ -171,7 +172,7 @@ class Session:
         """Record no more events until the next burst."""
         events = self._recorder.end(self._target.processes())
         self._in_burst = False
-        self._say(f"recording: {events:,} events in the last burst")
+        self._say(f"recording: {numbers.counted(events, 'event')} in the last burst")
 
     def stop(self) -> None:
         """End the current burst and take no more; may be called from any thread."""

@@ -17,6 +17,7 @@ from tierwise.cli import options as opt
 from tierwise.cli.output import (
     Format,
     FormatOption,
+    file_option,
     require_html,
     show,
     simulations,
@@ -130,8 +131,6 @@ def show_table_advice(
     named = names_in(devices)
     if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
-    if Day.is_at(recording):
-        raise TierwiseError(f"{recording}: a day holds several recordings", "name one of its folders")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
     with simulations(predictor, opt.progress_console(to_stderr=True)):
@@ -189,7 +188,7 @@ def advise(
     workers: opt.Workers = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        file_option(
             "-o", "--output", help="write a page, advice.html, with every placement; or the file of --emit"
         ),
     ] = None,

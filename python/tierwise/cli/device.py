@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import Duration, FixedSeed, OutputFile, duration_s, progress_console
-from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console
+from tierwise.cli.output import Format, FormatOption, OutputFile, show, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
 from tierwise.device_models.profiles import Profile, import_drive

@@ -101,9 +101,10 @@ def cut(
     disk = EmulatedDisk.find(name)
     report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
     lost = (
-        f"{name}: {report.unflushed_writes} unflushed writes on {report.unflushed_sectors} sectors: "
-        f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
-        f"{report.failed_requests} requests failed"
+        f"{name}: {numbers.counted(report.unflushed_writes, 'unflushed write')} on "
+        f"{numbers.counted(report.unflushed_sectors, 'sector')}: {report.kept_sectors} kept, "
+        f"{report.lost_sectors} lost, {numbers.counted(report.torn_writes, 'write')} torn; "
+        f"{numbers.counted(report.failed_requests, 'request')} failed"
     )
     show([Text(lost)], report, "power-cut", format)
     disk.remount()

@@ -10,7 +10,7 @@ import typer
 
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, counted, require_html, show, write_page
+from tierwise.cli.output import Format, FormatOption, counted, file_option, require_html, show, write_page
 from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.prices import YEARS
 from tierwise.fleet.advice import advise_fleet
@@ -68,7 +68,7 @@ def advise(
     share_most: Annotated[
         int | None, typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
+    output: Annotated[Path | None, file_option("-o", "--output", help="write a page, fleet.html")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Advise which files of which databases to move, for one budget of all of them."""

@@ -11,13 +11,12 @@ import typer
 
 from tierwise.cli.printing import console
 from tierwise.model.errors import TierwiseError
-from tierwise.model.units import parse_duration_s
+from tierwise.model.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="directory for results")]
-OutputFile = Annotated[Path | None, typer.Option("-o", "--output", help="file to write")]
 Duration = Annotated[str | None, typer.Option("--duration", metavar="TIME", help="for example 30s or 10min")]
 Seed = Annotated[
     int | None,
@@ -155,12 +154,16 @@ Names = Annotated[
     Path | None,
     typer.Option("--names", help="CSV file of the names of tables and indexes, where the recording has none"),
 ]
-Png = Annotated[Path | None, typer.Option("--png", help="file to draw the chart into")]
 
 
 def duration_s(text: str | None, option: str) -> float | None:
     """Seconds in the value of an option; ``None`` if it was not given."""
     return None if text is None else parse_duration_s(text, option)
+
+
+def size_bytes(text: str | None, option: str, least_bytes: int = 1) -> int | None:
+    """Bytes in the value of an option; ``None`` if it was not given."""
+    return None if text is None else parse_size_bytes(text, option, least_bytes)
 
 
 CONFIG_FILE = "config.toml"

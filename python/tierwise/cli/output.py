@@ -20,13 +20,11 @@ from rich.text import Text as RichText
 
 from tierwise.cli import printing
 from tierwise.cli.options import SETTINGS
-from tierwise.model import output_files
-from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
-from tierwise.recording.buffer import BUFFER_FILE
-from tierwise.recording.observation import OBSERVATION_FILE
-from tierwise.recording.recording import ABOUT_FILE, TABLE_FILES
+from tierwise.recording.outputs import require_writable as require_writable  # noqa: PLC0414  (exported)
+from tierwise.recording.outputs import write_file as write_file  # noqa: PLC0414  (exported)
 from tierwise.report.document import Block, Document, Page, Section, Text, Tone
 from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 
@@ -93,20 +91,13 @@ def warn(text: str) -> None:
     printing.echo(f"warning: {text}", err=True)
 
 
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, make its directory, and return its path. A file of a recording is not replaced."""
-    if path.exists() and _is_of_a_recording(path):
-        raise TierwiseError(f"{path} is a file of a recording", "name another file")
-    with os_errors(path, "name a place that you may write to"):
-        output_files.write_file(path, content)
-    return path
+def file_option(*names: str, help: str) -> Any:
+    """An option for a file to write, which is tried before the command begins."""
+    return typer.Option(*names, help=help, callback=require_writable)
 
 
-def _is_of_a_recording(path: Path) -> bool:
-    if path.with_name(OBSERVATION_FILE).exists():
-        return path.name == OBSERVATION_FILE
-    beside = all(path.with_name(name).exists() for name in (ABOUT_FILE, *TABLE_FILES))
-    return beside and path.name in (ABOUT_FILE, BUFFER_FILE, *TABLE_FILES)
+OutputFile = Annotated[Path | None, file_option("-o", "--output", help="file to write")]
+Png = Annotated[Path | None, file_option("--png", help="file to draw the chart into")]
 
 
 def require_html(output: Path | None) -> None:

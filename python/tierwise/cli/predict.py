@@ -11,7 +11,7 @@ import typer
 
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, show, simulations, write_file
+from tierwise.cli.output import Format, FormatOption, Png, show, simulations, write_file
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
@@ -19,11 +19,11 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in, one_of, resolved
 from tierwise.model.placement import is_relation, parse_place
-from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
+from tierwise.predict.ranking import require_rankable
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
 from tierwise.report.charts.look import to_png
@@ -168,7 +168,7 @@ def predict(
     scheduler: opt.Scheduler = None,
     trust_scheduler: opt.TrustScheduler = False,
     workers: opt.Workers = None,
-    png: opt.Png = None,
+    png: Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings.
@@ -178,39 +178,29 @@ def predict(
     """
     if png is not None:
         require("report", "--png")
-    machine = Scenario(
-        memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
-        buffer_bytes=parse_size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES) if buffer else None,
+    machine_instance = None if instance is None else find_instance(instance)
+    machine = Scenario().changed(
+        memory_bytes=opt.size_bytes(memory, "--memory", LEAST_MEMORY_BYTES),
+        buffer_bytes=opt.size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES),
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,
         rate_per_s=rate,
         growth=growth,
         settings=set_ or [],
-        instance=find_instance(instance) if instance else None,
-        recorded_volumes=network_volumes(parse_recorded_on(recorded_on)),
+        instance=machine_instance,
+        recorded_volumes=network_volumes(parse_recorded_on(recorded_on), machine_instance),
         emulated=emulated,
     )
-    if recorded_on and instance is None:
-        raise TierwiseError(
-            "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
-        )
-    if emulated and devices is None and not place:
-        raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
+    if devices is None:
+        machine.require_disk(placed=bool(place))
     if devices is not None and place:
         raise TierwiseError(
             "--place: --devices ranks every placement, and would leave it out",
             "leave out --devices or --place",
         )
-    if devices is not None and set_:
-        raise TierwiseError(
-            "--set: placements are ranked with the recorded settings", "name one with --place"
-        )
-    if devices is not None and (rate is not None or growth is not None):
-        option = "--rate" if rate is not None else "--growth"
-        raise TierwiseError(
-            f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
-        )
+    if devices is not None:
+        require_rankable(machine)
     if len(recordings) > 1:
         options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
         options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}
@@ -225,9 +215,8 @@ def predict(
             "place one, as --place public.orders=nvme-dc, or leave out --names",
         )
     with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
-        predictor = Predictor.open(
-            recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None, names=names
-        )
+        counted = None if unit is None else parse_unit(unit)
+        predictor = Predictor.open(recordings[0], seeds=seeds, fresh=fresh, unit=counted, names=names)
         distribute(predictor.replayer, recordings[0])
         if devices is not None:
             answers, document, content = _ranked(predictor, names_in(devices), machine)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import Names, Png
-from tierwise.cli.output import Format, show, write_file, write_page
+from tierwise.cli.options import Names
+from tierwise.cli.output import Format, Png, file_option, show, write_file, write_page
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -103,7 +103,9 @@ def profile(
         typer.Option(help="file: list tables and indexes, and what removing each would save at most"),
     ] = None,
     names: Names = None,
-    html: Annotated[Path | None, typer.Option(help="file to write as one page that opens offline")] = None,
+    html: Annotated[
+        Path | None, file_option("--html", help="file to write as one page that opens offline")
+    ] = None,
     png: Png = None,
     format: Annotated[ProfileFormat, typer.Option(help="format of the output")] = ProfileFormat.TEXT,
 ) -> None:

@@ -83,9 +83,9 @@ def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
     size_bytes = sum(recording.size_bytes for recording in taken)
     measured = sum(recording.rate_ratio is not None for recording in taken)
     ends = (
-        f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {measured} recordings)"
+        f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {numbers.counted(measured, 'recording')})"
         if cost.low is not None and cost.high is not None
-        else f" (measured in {measured} of {len(taken)} recordings)"
+        else f" (measured in {measured} of {numbers.counted(len(taken), 'recording')})"
     )
     return [
         f"{numbers.counted(len(taken), 'recording')} in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, file_option, show, warn, write_file
 from tierwise.cli.printing import echo
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
@@ -57,7 +57,7 @@ def show_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print the metadata of a recording: engine, machine, bursts, devices, checks, warnings."""
-    opened = Recording.open(source)
+    opened = Recording.open(source, whole=True)
     about = opened.about
     blocks: list[Block] = [
         Text(
@@ -70,7 +70,7 @@ def show_(
             f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}."
         ),
         Text(
-            f"{about.machine.processor}, {about.machine.cores} cores, "
+            f"{about.machine.processor}, {numbers.counted(about.machine.cores, 'core')}, "
             f"{numbers.size(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
         ),
         *(Text(line) for line in device_lines(about.devices)),
@@ -97,7 +97,7 @@ def export(
     source: Source,
     perfetto: Annotated[
         Path,
-        typer.Option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
+        file_option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
     ],
     limit: Annotated[
         int,

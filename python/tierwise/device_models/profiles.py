@@ -245,6 +245,8 @@ def full_name(name: str, known: Sequence[str]) -> str:
     """
     if name in known:
         return name
+    if not name:
+        raise TierwiseError("a device has no name", "write for example nvme-dc")
     for fits in _FITS:
         matching = [candidate for candidate in known if fits(candidate, name)]
         if len(matching) > 1:

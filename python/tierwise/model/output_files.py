@@ -164,13 +164,7 @@ def write_file(path: Path, content: bytes | str) -> None:
         OSError: if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
-    in_dev = path.absolute().is_relative_to("/dev")  # such as /dev/stdout, a link of the machine's
-    with _parent_of(path, make=True, follow=in_dev) as (parent, name):
-        status = _status(name, parent)
-        if status is not None:
-            _require_own(status, path)
-            if stat.S_ISLNK(status.st_mode) and status.st_dev != _proc():
-                raise _is_a_link(path)
+    with _target(path, make=True) as (parent, name, status):
         if status is None or stat.S_ISREG(status.st_mode):
             _replace(name, parent, data, status)
             return
@@ -182,11 +176,49 @@ def write_file(path: Path, content: bytes | str) -> None:
             file.write(data)
 
 
-def _replace(name: str, parent: int, data: bytes, old: os.stat_result | None) -> None:
+def require_writable(path: Path) -> None:
+    """Refuse a path that :func:`write_file` would, before the work for its content; nothing is left there.
+
+    Raises:
+        TierwiseError, OSError: as :func:`write_file`.
+    """
+    folder = path.absolute().parent
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    exists = folder == path.absolute().parent
+    with _target(path if exists else folder / path.name, make=False) as (parent, _, status):
+        if not exists or status is None or stat.S_ISREG(status.st_mode):
+            draft, descriptor = _draft(parent)
+            os.close(descriptor)
+            os.unlink(draft, dir_fd=parent)
+        elif stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+
+
+@contextmanager
+def _target(path: Path, *, make: bool) -> Iterator[tuple[int, str, os.stat_result | None]]:
+    """The directory and the name of a file to write, and what is there under that name now."""
+    in_dev = path.absolute().is_relative_to("/dev")  # such as /dev/stdout, a link of the machine's
+    with _parent_of(path, make=make, follow=in_dev) as (parent, name):
+        status = _status(name, parent)
+        if status is not None:
+            _require_own(status, path)
+            if stat.S_ISLNK(status.st_mode) and status.st_dev != _proc():
+                raise _is_a_link(path)
+        yield parent, name, status
+
+
+def _draft(parent: int) -> tuple[str, int]:
+    """A new file under a name of its own, and its descriptor."""
     draft = f".tierwise-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return draft, os.open(draft, flags, 0o666, dir_fd=parent)
+
+
+def _replace(name: str, parent: int, data: bytes, old: os.stat_result | None) -> None:
+    draft, descriptor = _draft(parent)
     try:
-        with os.fdopen(os.open(draft, flags, 0o666, dir_fd=parent), "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             if old is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
             file.write(data)

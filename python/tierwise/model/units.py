@@ -10,6 +10,8 @@ from tierwise.model.errors import TierwiseError
 MIB = 1 << 20
 GIB = 1 << 30
 GB = 1e9
+MOST_BYTES = 1 << 60
+"""No machine and no device has more."""
 SECTOR_BYTES = 512
 """Unit of the kernel's sector counts, independent of the device's own sector size."""
 
@@ -30,9 +32,14 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
     size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0
     if not match or size_bytes == 0:
         raise TierwiseError(f"{what}: {text!r} is not a size above 0", "write for example 4G or 512M")
+    if size_bytes > MOST_BYTES:
+        raise TierwiseError(
+            f"{what}: {text.strip()} is more than {MOST_BYTES >> 40:,}T", "write for example 4G or 512M"
+        )
     if size_bytes < least_bytes:
         raise TierwiseError(
-            f"{what}: {text.strip()} is {size_bytes:,} bytes", f"write the unit, for example {match[1]}G"
+            f"{what}: {text.strip()} is {size_bytes:,} byte{'' if size_bytes == 1 else 's'}",
+            f"write the unit, for example {match[1]}G",
         )
     return size_bytes
 

@@ -132,8 +132,16 @@ def _known_volumes(scenario: Scenario, about: About | None) -> set[Role]:
     return recorded_volumes
 
 
-def network_volumes(recorded_on: Mapping[str, str]) -> list[Role]:
-    """The roles that were recorded on a network volume, by what their devices are said to be."""
+def network_volumes(recorded_on: Mapping[str, str], instance: Instance | None) -> list[Role]:
+    """The roles that were recorded on a network volume, by what their devices are said to be.
+
+    Raises:
+        TierwiseError: without an instance, whose limits alone hold for them.
+    """
+    if recorded_on and instance is None:
+        raise TierwiseError(
+            "--recorded-on: only the limits of a machine need it", "add --instance, or leave it out"
+        )
     named = {role: recorded_on.get(role, recorded_on.get(EVERYTHING)) for role in Role}
     profiles = {role: resolve(device).profile for role, device in named.items() if device}
     return [role for role, profile in profiles.items() if (profile.member or profile).kind == "volume"]

@@ -192,7 +192,11 @@ def rank(
         cost: of a placement; a search over too many looks for the fastest at each cost.
         closer: how many of the best to predict with intervals.
         most: placements to replay at most.
+
+    Raises:
+        TierwiseError: no device, an unknown one, or what :func:`require_rankable` refuses.
     """
+    require_rankable(other or Scenario())
     names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
@@ -225,6 +229,19 @@ def rank(
         closer=best,
         notes=[*idle_notes(idle), *([] if count <= most else [_searched(predictor, base, count, ranked)])],
     )
+
+
+def require_rankable(machine: Scenario) -> None:
+    """Refuse what a ranking by the highest rate would leave out."""
+    if machine.settings:
+        raise TierwiseError(
+            "--set: placements are ranked with the recorded settings", "name one with --place"
+        )
+    if machine.rate_per_s is not None or machine.growth is not None:
+        option = "--rate" if machine.rate_per_s is not None else "--growth"
+        raise TierwiseError(
+            f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
+        )
 
 
 def by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from tierwise.device_models.instances import Instance
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import first_problem
 from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
+from tierwise.model.units import MOST_BYTES
 from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 
@@ -29,9 +31,9 @@ class Scenario(Record):
     """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
     Roles on the same name share one device. Also a table or an index, such as ``public.orders``, see
     :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
-    memory_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
+    memory_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     """Memory for the engine and the page cache."""
-    buffer_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
+    buffer_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     """The engine's own buffer, such as ``shared_buffers``, which is a part of the memory."""
     cores: int | None = Field(default=None, ge=1, le=1024)
     cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
@@ -60,6 +62,16 @@ class Scenario(Record):
     emulated_flushes: bool = False
     """Whether those without a volatile cache are sent flushes all the same, as in the first rounds."""
 
+    @field_validator("memory_bytes", "buffer_bytes")
+    @classmethod
+    def _has_its_unit(cls, size_bytes: int | None, info: ValidationInfo) -> int | None:
+        if size_bytes is not None and 0 < size_bytes < LEAST_MEMORY_BYTES:
+            raise TierwiseError(
+                f"{info.field_name}: {numbers.counted(size_bytes, 'byte')} is less than any machine has",
+                f"give {LEAST_MEMORY_BYTES} or more, in bytes",
+            )
+        return size_bytes
+
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
         for role in self.placement:
@@ -85,6 +97,11 @@ class Scenario(Record):
             return super().changed(**fields)
         except ValidationError as error:
             raise TierwiseError(first_problem(error), "ask for a value in that range") from None
+
+    def require_disk(self, *, placed: bool) -> None:
+        """Refuse to answer for emulated disks where nothing is placed on one."""
+        if self.emulated and not placed:
+            raise TierwiseError("--emulated: nothing is placed on a disk", "add --place or --devices")
 
     @property
     def selected(self) -> tuple[str, ...]:

@@ -179,6 +179,15 @@ class Setting(Record):
         return f"{self.name}={self.value or '|'.join(self.values) or 'N'}"
 
     @property
+    def wanted(self) -> str:
+        """The values that can be predicted, in words."""
+        if self.range:
+            return f"a whole number from {self.range[0]} to {self.range[1]}"
+        if self.grown:
+            return f"a {self.grown.kind} of at most {self.grown.most}, more than recorded"
+        return " or ".join([self.value] if self.value else self.values)
+
+    @property
     def limited(self) -> bool:
         """Whether the recording tells a bound alone."""
         return self.effect in _LIMITS
@@ -418,9 +427,10 @@ def _chosen(text: str, about: About) -> ChosenSetting:
         (candidate for candidate in known if candidate.name == name and candidate.has(value)), None
     )
     if setting is None:
+        wanted = [candidate.wanted for candidate in known if candidate.name == name]
         raise TierwiseError(
             f"the setting {name}={value} of {about.engine} cannot be predicted",
-            one_of(f"{name}={value}", names),
+            f"give {name} {' or '.join(wanted)}" if wanted else one_of(f"{name}={value}", names),
         )
     return ChosenSetting(
         engine=engine,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tierwise.model import numbers
 from tierwise.model.placement import EVERYTHING, Role, is_relation
 from tierwise.model.units import GB, MIB
 from tierwise.predict.devices import RECORDED, resolve
@@ -128,7 +129,8 @@ def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncer
         return
     uncertainty.widen(
         _PER_DOUBLING_OF_CLIENTS * abs(math.log2(clients / max(work.sessions, 1))),
-        f"{clients} clients are {'more' if clients > work.sessions else 'fewer'} than the {work.sessions} "
+        f"{numbers.counted(clients, 'client')} {'is' if clients == 1 else 'are'} "
+        f"{'more' if clients > work.sessions else 'fewer'} than the {work.sessions} "
         "recorded, and who runs on which core, shares flushes and waits for locks changes with them",
         by="what one trial on pgbench showed",
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from tierwise import _core
 from tierwise.host import mounts
 from tierwise.host.disk.partitions import emulated_partitions
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.units import MIB
 from tierwise.recording.recording import ChainLink, in_words
@@ -94,7 +95,8 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
     """Size of the file: the requested size, or the default if space allows; a multiple of 1 MiB."""
     if asked_bytes is not None and asked_bytes < SMALLEST_BYTES:
         raise TierwiseError(
-            f"--size: {asked_bytes:,} bytes tell nothing", f"give {SMALLEST_BYTES // MIB}M or more"
+            f"--size: a file of {numbers.counted(asked_bytes, 'byte')} tells nothing",
+            f"give {SMALLEST_BYTES // MIB}M or more",
         )
     usage = shutil.disk_usage(place.path)
     room = int(usage.free - _KEEP_FREE_SHARE * usage.total)

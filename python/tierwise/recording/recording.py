@@ -78,8 +78,10 @@ _TOOLS = (
 )
 
 
-def refuse_file(path: Path) -> None:
-    """Refuse a file given as a recording, which is a folder; nothing happens if it is one, or missing."""
+def refuse_other(path: Path) -> None:
+    """Refuse a file or a day given as a recording; nothing happens if it is one, or missing."""
+    if Day.is_at(path):
+        raise TierwiseError(f"{path}: a day holds several recordings", "name one of its folders")
     if not path.is_file():
         return
     with open_regular(path, _OTHER_FIX, most_bytes=1 << 62) as file:
@@ -234,7 +236,7 @@ class Recording:
         Args:
             whole: read and check every table too, which takes seconds for ten million rows.
         """
-        refuse_file(path)
+        refuse_other(path)
         return cls(path, About.model_validate_json(_core.read_recording(path, whole)))
 
     @property

@@ -14,7 +14,6 @@ from tierwise.model.input_files import STRICT, validated
 from tierwise.model.units import MIB
 from tierwise.predict import RECORDED, Predictor, Scenario, machine
 from tierwise.predict.replayer import SimulationRequest
-from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 
 MOST_BYTES = 16 << 10
 """Largest body of a question."""
@@ -80,10 +79,6 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
             )
     # as JSON, so that types are exact: `true` is no number of clients, and a text is none either
     scenario = validated(Scenario, json.dumps(question.scenario), "", _MEND, strict=True)
-    if scenario.memory_bytes is not None and scenario.memory_bytes < LEAST_MEMORY_BYTES:
-        raise TierwiseError(
-            f"memory_bytes: {scenario.memory_bytes:,} is less than any machine has", "give it in bytes"
-        )
     if scenario.selected:
         raise TierwiseError("placement: a live page places roles, not tables", _CLI)
     scenario = machine.grown(scenario, predictor.run, predictor.work)

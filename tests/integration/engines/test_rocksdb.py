@@ -192,6 +192,12 @@ def test_each_role_has_its_files_and_they_are_told_by_name(tmp_path: Path) -> No
     adapter.close()
 
 
+@pytest.mark.parametrize(("name", "value"), [("ttl", "1h"), ("max_open_files", "many")])
+def test_a_text_in_place_of_a_number_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=f"setting {name}: '{value}' is no whole number"):
+        opened(tmp_path, {name: value})
+
+
 def test_options_are_set_by_name_and_survive_a_restart(tmp_path: Path) -> None:
     settings = {"write_buffer_size": "1048576", "block_size": "8192", "block_cache": "2097152"}
     opened(tmp_path, settings).close()
@@ -207,7 +213,7 @@ def test_options_are_set_by_name_and_survive_a_restart(tmp_path: Path) -> None:
     ("name", "value", "fix"),
     [
         ("write_bufer_size", "1", "did you mean write_buffer_size"),
-        ("write_buffer_size", "many", "choose a value"),
+        ("write_buffer_size", "many", "whole number"),
         ("block_cache", "big", "whole number"),
     ],
 )

@@ -62,6 +62,12 @@ def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun
     [
         ({"memory": 8}, "memory: 8 is 8 bytes"),
         ({"memory": "8"}, "memory: 8 is 8 bytes"),
+        ({"memory_bytes": 1}, "memory_bytes: 1 byte is less than any machine has"),
+        ({"buffer_bytes": 8}, "buffer_bytes: 8 bytes is less"),
+        ({"recorded_on": "nvme-dc"}, "recorded-on: only the limits of a machine need it"),
+        ({"emulated": True}, "emulated: nothing is placed on a disk"),
+        ({"recorded_volumes": ["log"]}, "recorded_volumes: it follows from recorded_on"),
+        ({"growth": 2, "set_by_growth": ["memory_bytes"]}, "set_by_growth: it follows from growth"),
         ({"core": 8}, "core: Extra inputs"),
         ({"rate_per_s": -1.0}, "rate_per_s: Input should be greater than 0"),
         ({"cores": True}, "cores: True is no number"),
@@ -115,6 +121,10 @@ def test_a_wrong_term_is_named(
     [
         (lambda run: run.predict(5), "5 is no placement"),
         (lambda run: run.predict_many("log=nvme-dc"), "is no list of placements"),
+        (lambda run: run.rank("nvme-dc", settings="synchronous=normal"), "ranked with the recorded settings"),
+        (lambda run: run.rank("nvme-dc", growth=2.0), "--growth: placements are ranked"),
+        (lambda run: run.rank("nvme-dc", rate_per_s=5), "--rate: placements are ranked"),
+        (lambda _: tw.open_recording(RECORDING, fresh="no"), "'no' is neither True nor False"),  # type: ignore[arg-type]
         (lambda _: tw.open_recording(5), "path: 5 is no path"),  # type: ignore[arg-type]
         (lambda _: tw.record("out").__enter__(), "neither engine nor pid"),
         (lambda _: tw.record("out", engine="postgres", pid=1).__enter__(), "both given"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.commands import tierwise
+from support.paths import RECORDINGS
 from tierwise import cli
 from tierwise.cli.commands import all_commands
 from tierwise.cli.output import Format
@@ -106,3 +107,21 @@ def test_unknown_names_are_suggested() -> None:
     assert tierwise("devise").returncode == 2
     gone = tierwise("device", "show", "nvme-cd")
     assert gone.returncode == 2 and "nvme-dc" in gone.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--memory", "999999999T"), "--memory: 999999999T is more than 1,048,576T: write for example 4G"),
+        (("--memory", "1"), "--memory: 1 is 1 byte: write the unit"),
+        (("--memory", ""), "--memory: '' is not a size above 0"),
+        (("--buffer", ""), "--buffer: '' is not a size above 0"),
+        (("--instance", ""), "--instance: '' is not known"),
+        (("--unit", ""), "--unit: '' is no unit of work"),
+        (("--place", "log=#2"), "a device has no name: write for example nvme-dc"),
+        (("--set", "commit_delay=1") * 17, "settings: List should have at most 16 items"),
+    ],
+)
+def test_no_value_of_predict_is_a_defect_or_left_out(options: tuple[str, ...], line: str) -> None:
+    done = tierwise("predict", RECORDINGS / "keyed-update", *options)
+    assert done.returncode == 2 and done.stderr.startswith(f"tierwise: {line}"), done

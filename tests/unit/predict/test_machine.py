@@ -55,11 +55,11 @@ def test_a_recorded_device_is_behind_the_limits_if_it_is_known_as_a_volume() -> 
         and applied["burst"]["time_s"] == 1800
     )
     assert "not known to be a network volume" in " ".join(recorded.predict([unknown])[0].warnings)
-    scenario = Scenario(instance=LARGE, recorded_volumes=network_volumes({"all": "gp3"}))
+    scenario = Scenario(instance=LARGE, recorded_volumes=network_volumes({"all": "gp3"}, LARGE))
     applied = limits(scenario, recorded.work, recorded.about)
     assert applied and applied["recorded"] == [0]
     assert "not known to be" not in " ".join(recorded.predict([scenario])[0].warnings)
-    assert network_volumes({"log": "gp3", "data": "nvme-dc"}) == [Role.LOG]
+    assert network_volumes({"log": "gp3", "data": "nvme-dc"}, LARGE) == [Role.LOG]
     assert limits(Scenario(), recorded.work, recorded.about) is None
 
 

@@ -185,7 +185,7 @@ def test_fewer_clients_than_recorded_widen_the_interval_too() -> None:
     same, fewer = of.predict([Scenario(clients=4), Scenario(clients=1)])
     assert same.rate_per_s and fewer.rate_per_s
     assert fewer.rate_per_s.high / fewer.rate_per_s.low > 2 * same.rate_per_s.high / same.rate_per_s.low
-    assert any("1 clients are fewer than the 4 recorded" in warning for warning in fewer.warnings)
+    assert any("1 client is fewer than the 4 recorded" in warning for warning in fewer.warnings)
 
 
 def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:
@@ -336,6 +336,10 @@ def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() 
     assert scenario_parts(grown) == ["log on ram", "3 times the data and the load"]
     asked = machine.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
     assert scenario_parts(asked) == ["3 times the data and the load", "16.0 GiB of memory"]
+    arriving = machine.grown(Scenario(growth=3.0, rate_per_s=100.0), of.run, of.work)
+    assert scenario_parts(arriving) == ["3 times the data", "100 transactions a second arriving"]
+    named = machine.grown(Scenario(growth=3.0, clients=8), of.run, of.work)
+    assert scenario_parts(named) == ["3 times the data", "8 clients"]
 
 
 @pytest.mark.parametrize(

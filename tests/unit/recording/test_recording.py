@@ -60,6 +60,8 @@ def test_a_truncated_table_is_refused_by_name(tmp_path: Path, table: str) -> Non
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(TierwiseError, match=rf"{table}\.parquet: has \d+ bytes"):
         Recording.open(tmp_path / "r", whole=True)
+    shown = CliRunner().invoke(app, ["recording", "show", str(tmp_path / "r")])
+    assert isinstance(shown.exception, TierwiseError) and f"{table}.parquet: has" in str(shown.exception)
 
 
 def test_rows_that_refer_to_nothing_are_refused(tmp_path: Path) -> None:
@@ -95,6 +97,26 @@ def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
         assert isinstance(
             CliRunner().invoke(app, ["recording", "list", str(folder)]).exception, TierwiseError
         )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict"],
+        ["profile", "--by", "file"],
+        ["advise", "--by", "table", "--devices", "nvme-dc"],
+        ["recording", "show"],
+    ],
+    ids=" ".join,
+)
+def test_a_day_in_place_of_a_recording_is_named(command: list[str], tmp_path: Path) -> None:
+    write_recording(tmp_path / "a")
+    error = CliRunner().invoke(app, [*command, str(tmp_path)]).exception
+    assert isinstance(error, TierwiseError)
+    assert (error.message, error.fix) == (
+        f"{tmp_path}: a day holds several recordings",
+        "name one of its folders",
+    )
 
 
 def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path) -> None:

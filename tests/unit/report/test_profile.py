@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 from support.fake_replay import FakeReplay, predictor
 from support.paths import RECORDINGS
 from support.recording_factory import ONE_COMMIT, write_recording
+from tierwise.advise.alternatives import machine_notes
+from tierwise.advise.durability import DeathCounts
 from tierwise.cli import app
 from tierwise.cli.output import print_document
+from tierwise.device_models.instances import Instance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
@@ -27,6 +30,7 @@ from tierwise.report.recording.profile import (
     profile_chart,
     profile_document,
     profile_page,
+    recorded_text,
 )
 from tierwise.report.render import to_html_page
 
@@ -37,6 +41,21 @@ EXAMPLES = sorted(RECORDINGS.glob("*/about.json"))
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_recording(tmp_path_factory.mktemp("profile") / "rec")
+
+
+def test_a_count_of_one_is_no_plural(breakdown: Breakdown) -> None:
+    one = breakdown.model_copy(update={"cores": 1, "bursts": 1})
+    text = recorded_text(one)
+    assert "in 1 burst;" in text and " of 1 core;" in text
+    assert (
+        "0 of 1 death lost"
+        in DeathCounts(
+            engine="postgres", role=Role.LOG, deaths=1, as_is=1, salvaged=0, never=0, lost=0, damaged=0
+        ).words
+    )
+    small = Instance(name="small", source="made up here", iops=1000, mb_per_s=100, vcpus=1)
+    (note,) = machine_notes([small], 2)
+    assert note.startswith("small has 1 processor and the recorded machine 2")
 
 
 @pytest.fixture(scope="module")

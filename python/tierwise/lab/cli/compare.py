@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from tierwise.cli.options import OutputFile
-from tierwise.cli.output import as_json, print_document, write_file
+from tierwise.cli.output import OutputFile, as_json, print_document, write_file
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.sets import SetComparison, compare_sets
 from tierwise.lab.report.comparison import compare_document, compare_page, to_csv

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.output import Format, FormatOption, require_writable, show, write_file
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
@@ -48,10 +48,15 @@ def report(
     file = output or results_dir / REPORT_FILE
     studies = studies_in(results_dir)
     if studies:
+        file = _file_of_many(file)
+        require_writable(file)
         page = write_combined_report([chapter_of(directory) for directory in studies], file)
         echo(f"report: {page}", err=format is not Format.TEXT)
         return
-    answer = build_answer(*read_study(results_dir))
+    runs, info = read_study(results_dir)
+    require_writable(file)
+    require_writable(png and png / "chart.png")
+    answer = build_answer(runs, info)
     show(answer_document(answer), {"answer": answer}, "answer", format)
     echo(f"report: {write_report(answer, file)}", err=format is not Format.TEXT)
     if png is not None:
@@ -70,8 +75,11 @@ def studies_in(directory: Path) -> list[Path]:
 
 def write_combined_report(chapters: Sequence[Chapter], out: Path) -> Path:
     """Write one page with a section for each study to a file, or as ``report.html`` into a directory."""
-    file = out if out.suffix and not out.is_dir() else out / REPORT_FILE
-    return write_file(file, to_html_page(combined_page(chapters)).encode())
+    return write_file(_file_of_many(out), to_html_page(combined_page(chapters)).encode())
+
+
+def _file_of_many(out: Path) -> Path:
+    return out if out.suffix and not out.is_dir() else out / REPORT_FILE
 
 
 def write_report(answer: Answer, file: Path) -> Path:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tierwise.cli import printing
 from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Workers, progress_console
-from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, require_writable, show, warn, write_file
 from tierwise.cluster.dask_executor import LOCAL, check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
@@ -127,6 +127,8 @@ def run(
     require("lab", "validate")
     if scheduler not in (None, LOCAL):
         check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
+    for written in (output / ACCURACY_FILE, (page or output) / PAGE_FILE, publish and publish / PAGE_FILE):
+        require_writable(None if estimate else written)
     console = printing.console()
     if not judge_only:
         spec = load(file)

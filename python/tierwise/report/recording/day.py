@@ -193,7 +193,10 @@ def day_warnings(day: Timeline) -> list[doc.Text]:
     """Warnings of the day, and the number of recordings that have some of their own."""
     own = [moment.recording for moment in day.moments if moment.warnings]
     of_recordings = (
-        [f"{len(own)} of {len(day.moments)} recordings have warnings: tierwise recording show {own[0]}"]
+        [
+            f"{len(own)} of {numbers.counted(len(day.moments), 'recording')} "
+            f"{'has' if len(own) == 1 else 'have'} warnings: tierwise recording show {own[0]}"
+        ]
         if own
         else []
     )

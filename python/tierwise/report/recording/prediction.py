@@ -125,7 +125,8 @@ def scenario_parts(scenario: Scenario) -> list[str]:
     if scenario.instance is not None:
         parts.append(f"machine {scenario.instance.name}")
     if scenario.growth is not None:
-        parts.append(f"{scenario.growth:g} times the data and the load")
+        own = scenario.clients is None and (scenario.rate_per_s is None or _follows(scenario, "rate_per_s"))
+        parts.append(f"{scenario.growth:g} times the data{' and the load' if own else ''}")
     if scenario.memory_bytes is not None and not _follows(scenario, "memory_bytes"):
         parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
     if scenario.buffer_bytes is not None:

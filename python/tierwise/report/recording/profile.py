@@ -228,7 +228,7 @@ def recorded_text(breakdown: Breakdown) -> str:
     bursts = numbers.counted(breakdown.bursts, "burst")
     return (
         f"{numbers.seconds(breakdown.span_s)} in {bursts}; recorded threads used "
-        f"{numbers.percent(breakdown.busy_share)} of {breakdown.cores} cores; "
+        f"{numbers.percent(breakdown.busy_share)} of {numbers.counted(breakdown.cores, 'core')}; "
         f"the parts sum to the time of each thread within {breakdown.sum_error:.3%}."
     )
 

@@ -64,7 +64,8 @@ def _lines(opened: Recording) -> Iterator[str]:
         yield clients_sentence(about.clients)
     if about.transactions is not None and about.duration_s > 0:
         rate_per_s = about.transactions / about.duration_s
-        yield f"counted by the engine: {about.transactions:,} transactions, {rate_per_s:,.1f}/s"
+        counted = numbers.counted(about.transactions, "transaction")
+        yield f"counted by the engine: {counted}, {rate_per_s:,.1f}/s"
     if about.data_directory_bytes:
         yield f"data directory: {numbers.size(about.data_directory_bytes)}"
 

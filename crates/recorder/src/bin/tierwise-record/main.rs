@@ -50,6 +50,10 @@ fn refused(error: &UserError, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 fn print_summary(out: &std::path::Path, about: &About) {
     let files = std::fs::read_dir(out).into_iter().flatten().flatten();
     let size_bytes: u64 = files
@@ -57,17 +61,18 @@ fn print_summary(out: &std::path::Path, about: &About) {
         .sum();
     let out = out.display();
     println!(
-        "{out}: {:.1} s of {}, {} bursts, {} events, {} lost, {}",
+        "{out}: {:.1} s of {}, {}, {}, {} lost, {}",
         about.duration_s,
         about.engine,
-        about.bursts.len(),
-        about.losses.recorded_events,
+        counted(about.bursts.len() as u64, "burst"),
+        counted(about.losses.recorded_events, "event"),
         about.losses.lost_events,
         megabytes(size_bytes)
     );
     let clients = about.clients.iter();
     for client in clients.filter(|client| !client.program.is_empty()) {
-        println!("client: {}, {} sessions", client.program, client.sessions);
+        let sessions = counted(u64::from(client.sessions), "session");
+        println!("client: {}, {sessions}", client.program);
     }
     let failed = about.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail));

@@ -33,6 +33,9 @@ REPAIR = "repair"
 """Whether to repair the database before it is opened; only the engine sets it."""
 
 _CACHE_BYTES = 32 << 20
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_SIZE = re.compile(r"-?\d+[kmgtKMGT]?", re.ASCII)
+"""A whole number as RocksDB reads it, with a power of 1024; it would ignore what else follows."""
 
 
 def wants_sync(settings: Mapping[str, str]) -> bool:
@@ -60,6 +63,11 @@ def load_options(
             f"setting {name} is unknown to RocksDB",
             did_you_mean(name, known, "see its OPTIONS file"),
         )
+    for name, value in changes.items():
+        if _WHOLE.fullmatch(known[name]) and not _SIZE.fullmatch(value):
+            raise TierwiseError(
+                f"setting {name}: {value!r} is no whole number", "give a whole number, as 4096 or 64M"
+            )
     cache = changes.get(CACHE, str(_CACHE_BYTES))
     if not cache.isdecimal():
         raise TierwiseError(f"setting {CACHE}: {cache!r} is no number of bytes", "give a whole number")
