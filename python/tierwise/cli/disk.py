@@ -105,8 +105,10 @@ def cut(
         f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
         f"{report.failed_requests} requests failed"
     )
-    show([Text(lost)], report, "power-cut", format)
-    disk.remount()
+    try:
+        show([Text(lost)], report, "power-cut", format)
+    finally:  # also if nobody reads what is printed
+        disk.remount()
 
 
 @app.command()

@@ -331,7 +331,8 @@ class EmulatedDisk:
             TierwiseError: if another process owns the disk, or a process still uses it.
         """
         owner = self.entry.owner
-        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, self.entry.facts["server"]["pid"]):
+        server = self.entry.facts.get("server") or {}  # none yet while the disk is being made
+        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, server.get("pid")):
             raise TierwiseError(
                 f"disk {self.entry.name!r} belongs to process {owner.pid}", "end that process"
             )
@@ -415,6 +416,8 @@ class EmulatedDisk:
         for path in (*missing, *self.mounts.values()):
             with os_errors(path, "name another mount point"):
                 own_folder(path, 0o755)
+        # As the kernel names them: a power cut looks for what is mounted there.
+        self.mounts = {name: point.resolve() for name, point in self.mounts.items()}
 
 
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
