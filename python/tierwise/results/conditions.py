@@ -90,6 +90,8 @@ class DeviceInfo(Record):
     name: str
     kind: str
     profile: str | None = None
+    own_profile: bool = False
+    """Whether the profile is a file of the user's, whatever its name."""
     path: str | None = None
     write_cache: bool | None = None
     """Whether a power cut may lose completed writes until a flush; unknown of a real device."""
