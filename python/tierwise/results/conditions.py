@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Record, RoleIo
 
@@ -147,7 +149,7 @@ class Machine(Record):
 
     host: str
     cpu_model: str
-    cores: int
+    cores: int = Field(ge=1)
     memory_bytes: int
     kernel: str
     operating_system: str
