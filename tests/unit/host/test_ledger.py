@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.host import clean, ledger, mounts, processes
-from tierwise.host.disk.disk import EmulatedDisk
+from tierwise.host.disk.disk import EmulatedDisk, all_disks
 from tierwise.model.errors import TierwiseError
 
 
@@ -80,3 +80,12 @@ def test_a_directory_with_a_mount_behind_a_link_is_not_emptied(
     with pytest.raises(TierwiseError, match="/dev/loop0 is mounted in it"):
         clean.clean()
     assert inside.is_dir()
+
+
+@pytest.mark.parametrize("facts", [{}, {"partitions": 7}, {"partitions": [{"name": "x"}]}], ids=str)
+def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, object]) -> None:
+    entry = ledger.add("disk", "a", home="/x", **facts)
+    with pytest.raises(TierwiseError, match=r"disk-a\.json: damaged entry of the ledger"):
+        EmulatedDisk.find("a")
+    assert all_disks() == ([], {"a": []})
+    entry.remove()
