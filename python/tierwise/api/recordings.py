@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +105,10 @@ def record(
             yield
         finally:
             process.signal(signal.SIGINT)
-            process.wait_or_kill(_FINISH_S)
+            try:  # interrupted again, it ends by itself: killed, it would leave its tracing on
+                process.wait(_FINISH_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
         if not (folder / ABOUT_FILE).exists():
             raise _error(log)
 

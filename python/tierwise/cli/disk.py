@@ -106,8 +106,10 @@ def cut(
         f"{report.lost_sectors} lost, {numbers.counted(report.torn_writes, 'write')} torn; "
         f"{numbers.counted(report.failed_requests, 'request')} failed"
     )
-    show([Text(lost)], report, "power-cut", format)
-    disk.remount()
+    try:
+        show([Text(lost)], report, "power-cut", format)
+    finally:  # also if nobody reads what is printed
+        disk.remount()
 
 
 @app.command()

@@ -75,7 +75,8 @@ def _remove_directory(entry: ledger.Entry) -> None:
         raise TierwiseError(
             f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
         )
-    mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(path)), None)
+    real = path.parent.resolve() / path.name
+    mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(real)), None)
     if mounted is not None:
         raise TierwiseError(f"{path}: {mounted.source} is mounted in it", f"umount {mounted.point}")
     shutil.rmtree(path, ignore_errors=True)

@@ -50,11 +50,13 @@ def run_dir() -> Path:
         raise TierwiseError(
             f"{path} can be written by others, who could have anything deleted", f"chmod go-w {path}"
         )
-    return path
+    return path.resolve()  # as the kernel names what is mounted and attached there
 
 
 def _run_dir_path() -> Path:
     if named := os.environ.get("TIERWISE_RUN_DIR"):
+        if not Path(named).is_absolute():
+            raise TierwiseError(f"TIERWISE_RUN_DIR: {named} is relative", "give an absolute path")
         return Path(named)
     if os.geteuid() == 0:
         return Path("/run/tierwise")

@@ -78,12 +78,18 @@ class Process:
         return status
 
     def wait_or_kill(self, timeout_s: float) -> bool:
-        """Wait for the process to exit, then kill it; gives whether it exited by itself."""
+        """Wait for the process to exit, then kill it; gives whether it exited by itself.
+
+        An interrupt kills it at once: its caller may know it no longer.
+        """
         try:
             self.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
             return False
+        except BaseException:
+            self.kill()
+            raise
         return True
 
     def kill(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Record, RoleIo
 
@@ -90,6 +92,8 @@ class DeviceInfo(Record):
     name: str
     kind: str
     profile: str | None = None
+    own_profile: bool = False
+    """Whether the profile is a file of the user's, whatever its name."""
     path: str | None = None
     write_cache: bool | None = None
     """Whether a power cut may lose completed writes until a flush; unknown of a real device."""
@@ -145,7 +149,7 @@ class Machine(Record):
 
     host: str
     cpu_model: str
-    cores: int
+    cores: int = Field(ge=1)
     memory_bytes: int
     kernel: str
     operating_system: str

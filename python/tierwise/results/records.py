@@ -7,7 +7,9 @@ cannot report is ``None``, never zero.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart, DeviceInfo, EngineInfo, Machine, StudyHost, WorkloadInfo
@@ -27,6 +29,10 @@ from tierwise.results.measurements import (
 
 SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
+
+
+NotNegative = Annotated[float, Field(ge=0)]
+NotNegativeCount = Annotated[int, Field(ge=0)]
 
 
 class LapResult(Record):
@@ -49,8 +55,8 @@ class LapResult(Record):
     """How, if it is cold."""
     started_s: float | None = None
     """Since measuring began."""
-    elapsed_s: float
-    transactions: int | None = None
+    elapsed_s: NotNegative
+    transactions: NotNegativeCount | None = None
     rows: int | None = None
     """Returned or affected."""
     checksum: int | None = None
@@ -90,13 +96,13 @@ class RunResult(Record):
     devices: list[DeviceInfo]
     role_devices: dict[Role, str]
 
-    elapsed_s: float | None = None
+    elapsed_s: NotNegative | None = None
     """Of the measured phase, or of its timed laps together; absent if one of these was capped."""
-    elapsed_at_least_s: float | None = None
+    elapsed_at_least_s: NotNegative | None = None
     """Lower bound that replaces ``elapsed_s`` if a timed lap was capped."""
-    transactions: int | None = None
-    rate_per_s: float | None = None
-    errors: int | None = None
+    transactions: NotNegativeCount | None = None
+    rate_per_s: NotNegative | None = None
+    errors: NotNegativeCount | None = None
     latency: dict[str, Latency] = {}
     """By transaction name, and ``all``."""
     cpu: CpuUse | None = None

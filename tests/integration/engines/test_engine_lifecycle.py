@@ -15,7 +15,7 @@ import pytest
 from support.engine_cases import CASES
 from support.engine_contract import EngineCase, ledger_names, open_directory, rows_of, wait_until_down
 from support.paths import TESTS
-from tierwise.host import clean, ledger
+from tierwise.host import clean, ledger, processes
 from tierwise.lab import engines
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -160,6 +160,27 @@ os.kill(os.getpid(), 9)
     clean.clean()
     assert ledger.Identity.of(server_pid) is None
     assert not list(directory.iterdir())
+
+
+def test_an_interrupted_stop_leaves_no_process(
+    case: EngineCase, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ledger_names()
+    with case.create() as engine:
+        engine.init(dict.fromkeys(engine.roles, directory))
+        engine.start()
+        pid = engine.server_pid
+        assert pid is not None
+
+        def interrupted(*_: object) -> int:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(processes.Process, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.stop()
+    assert ledger.Identity.of(pid) is None
+    assert ledger_names() == before
 
 
 def test_an_unknown_engine_is_named_with_its_neighbour() -> None:

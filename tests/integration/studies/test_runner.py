@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tierwise.lab import studies as study
 from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA
 from tierwise.results.files import read_study_info
 
 pytestmark = pytest.mark.usefixtures("run_dir")
@@ -152,6 +154,50 @@ def test_a_changed_study_does_not_resume(small: study.Study, own: Path, tmp_path
     assert runner.find_unfinished(small, out, 6) is None
     assert runner.find_unfinished(small.model_copy(update={"clients": 3}), out, None) is None
     assert runner.find_unfinished(small.model_copy(update={"repeats": 1}), out, None) is None
+
+
+def test_a_study_whose_files_changed_does_not_resume(own: Path, tmp_path: Path) -> None:
+    shipped = DATA / "devices" / "ram.toml"
+    profile, workload = tmp_path / "own.toml", tmp_path / "workload"
+    profile.write_text(shipped.read_text("utf-8"), "utf-8")
+    shutil.copytree(DATA / "workloads" / "single_commit", workload)
+    text = STUDY.format(path=own, engine="sqlite").replace('"single_commit"', f'"{workload}"')
+    text = text.replace(f'[devices.other]\npath = "{own}"', f'[devices.other]\nprofile = "{profile}"')
+    given = study.parse(text, "tiny.toml")
+    before = runner.fingerprint_of(given)
+    assert runner.fingerprint_of(study.parse(text, "tiny.toml")) == before
+    seen = {before}
+    for file, (old, new) in {
+        profile: ("summary = ", 'summary = "x" # '),
+        workload / "workload.toml": ("summary = ", 'summary = "x" # '),
+        workload / "schema.sql": ("CREATE TABLE", "CREATE  TABLE"),
+    }.items():
+        file.write_text(file.read_text("utf-8").replace(old, new, 1), "utf-8")
+        seen.add(runner.fingerprint_of(given))
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("engine", {"version": "3.0"}, r"engine sqlite was 3\.0 in its runs and is 3\."),
+        ("machine", {"host": "elsewhere"}, "the machine was elsewhere in its runs"),
+        ("machine", {"kernel": "2.6.18"}, r"the kernel was 2\.6\.18 in its runs"),
+    ],
+)
+def test_runs_are_not_added_to_those_of_other_conditions(
+    part: str, change: dict[str, str], message: str, small: study.Study, tmp_path: Path
+) -> None:
+    out, once = tmp_path / "results", small.model_copy(update={"repeats": 1})
+    directory = runner.run_study(once, out, Watcher(), seed=5)
+    first, *rest = runner.results_in(directory)
+    elsewhere = first.changed(**{part: getattr(first, part).changed(**change)})
+    runner.replace_results(directory / runner.RESULTS_FILE, [elsewhere, *rest])
+    assert runner.run_study(once, out, Watcher(), resume=True) == directory.resolve()
+    watcher = Watcher()
+    with pytest.raises(TierwiseError, match=message) as refused:
+        runner.run_study(small, out, watcher)
+    assert "--fresh" in refused.value.fix and not watcher.results
 
 
 def test_resuming_a_complete_study_runs_nothing(small: study.Study, tmp_path: Path) -> None:

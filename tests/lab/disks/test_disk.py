@@ -26,7 +26,7 @@ from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host import loop, mounts, processes
 from tierwise.host.disk import teardown
-from tierwise.host.disk.config import Transport
+from tierwise.host.disk.config import Transport, require_unused
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
 from tierwise.model.errors import TierwiseError
 
@@ -311,4 +311,36 @@ def test_command_line(mount_dir: Path) -> None:
         assert "partitions.disk.writes" in run("stats", NAME)
     finally:
         run("down", NAME)
+    assert traces(NAME, mount_dir) == []
+
+
+def test_links_lead_to_the_mount_and_to_the_run_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("TIERWISE_RUN_DIR", str(tmp_path / "link" / "run"))
+    parts = [Partition("disk", 64 * MIB)]
+    point = tmp_path / "real" / "mount"
+    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, tmp_path / "link" / "mount", path_us=0) as disk:
+        with pytest.raises(TierwiseError, match="something is mounted there"):
+            require_unused(tmp_path / "link" / "mount")
+        disk.cut()
+        assert [mount.point for mount in mounts.mounts()].count(point) == 1
+    assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(tmp_path)]
+    assert not loop.attached_below(tmp_path)
+    assert traces(NAME, point) == []
+
+
+def test_a_disk_whose_cut_nobody_reads_is_mounted_again(
+    mount_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenPipeError
+
+    parts = [Partition("disk", 64 * MIB)]
+    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir, path_us=0):
+        monkeypatch.setattr("tierwise.cli.disk.show", broken)
+        CliRunner().invoke(app, ["disk", "cut", NAME])
+        (mount_dir / "file").write_bytes(b"x")
     assert traces(NAME, mount_dir) == []

@@ -45,8 +45,8 @@ def secret(tmp_path: Path) -> Path:
 
 def unfinished(tmp_path: Path, folder: Path) -> tuple[Path, object]:
     """A study, and results of it that were interrupted, in a folder."""
-    study = tiny_study(tmp_path, "sqlite", "keyed-update")
-    info = INFO.model_copy(update={"name": "tiny", "fingerprint": study.fingerprint(), "seed": 1})
+    study = tiny_study(tmp_path, "sqlite", "single_commit", "transactions = 1")
+    info = INFO.model_copy(update={"name": "tiny", "fingerprint": runner.fingerprint_of(study), "seed": 1})
     folder.mkdir(parents=True)
     (folder / "study.json").write_text(info.model_dump_json())
     return study, info

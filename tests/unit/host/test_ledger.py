@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tierwise.host import ledger, processes
+from tierwise.host import clean, ledger, mounts, processes
+from tierwise.host.disk.disk import EmulatedDisk, all_disks
 from tierwise.model.errors import TierwiseError
 
 
@@ -43,3 +45,47 @@ def test_a_directory_that_cannot_be_made_leaves_no_entry(tmp_path: Path) -> None
     with pytest.raises(TierwiseError, match="can be written"):
         ledger.directory("x", parent=tmp_path / "missing")
     assert ledger.entries() == []
+
+
+def test_the_run_directory_is_named_as_the_kernel_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("TIERWISE_RUN_DIR", str(tmp_path / "link" / "run"))
+    assert ledger.run_dir() == tmp_path / "real" / "run"
+    monkeypatch.setenv("TIERWISE_RUN_DIR", "run")
+    with pytest.raises(TierwiseError, match="TIERWISE_RUN_DIR: run is relative"):
+        ledger.run_dir()
+
+
+def test_a_disk_that_another_process_makes_is_not_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = ledger.add("disk", "a", home="/x", partitions=[])
+    parent = ledger.Identity.of(os.getppid())
+    assert parent is not None
+    with pytest.raises(TierwiseError, match=f"disk 'a' belongs to process {parent.pid}"):
+        EmulatedDisk(entry.update(owner=parent), {}).down()
+
+
+def test_a_directory_with_a_mount_behind_a_link_is_not_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    made = ledger.directory("x", parent=tmp_path / "link")
+    inside = tmp_path / "real" / made.path.name / "mounted"
+    inside.mkdir()
+    monkeypatch.setattr(mounts, "mounts", lambda: [mounts.Mount(inside, (7, 0), "ext4", "/dev/loop0", 1)])
+    made.entry.update(owner=ledger.Identity(1, -1, "another boot"))
+    with pytest.raises(TierwiseError, match="/dev/loop0 is mounted in it"):
+        clean.clean()
+    assert inside.is_dir()
+
+
+@pytest.mark.parametrize("facts", [{}, {"partitions": 7}, {"partitions": [{"name": "x"}]}], ids=str)
+def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, object]) -> None:
+    entry = ledger.add("disk", "a", home="/x", **facts)
+    with pytest.raises(TierwiseError, match=r"disk-a\.json: damaged entry of the ledger"):
+        EmulatedDisk.find("a")
+    assert all_disks() == ([], {"a": []})
+    entry.remove()

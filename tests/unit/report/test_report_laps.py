@@ -20,6 +20,7 @@ from tierwise.lab.cli import report
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
+from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
@@ -218,6 +219,9 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     write_study_info(empty / report.STUDY_FILE, LAP_INFO.model_copy(update={"name": "crud"}))
     assert report.studies_in(tmp_path) == [failed, empty, latest]
     assert report.studies_in(latest) == []
+    for unheeded in ({"png": tmp_path / "png"}, {"format": report.Format.JSON}):
+        with pytest.raises(TierwiseError, match="holds the results of 3 studies"):
+            report.report(tmp_path, **unheeded)  # type: ignore[arg-type]
 
     missing = tmp_path / "melbourne" / "latest"
     chapters = [report.chapter_of(directory) for directory in (latest, failed, empty, missing)]

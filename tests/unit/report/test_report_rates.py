@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.html import Page
 from support.results_factory import INFO, study_runs
+from tierwise.device_models import profiles
 from tierwise.lab.analysis.answer import Comparison, build_answer
 from tierwise.lab.analysis.sets import compare_sets
+from tierwise.lab.analysis.summary import cost_per_month
 from tierwise.lab.report.charts.comparison import figures_of
 from tierwise.lab.report.study.page import answer_page
 from tierwise.model.placement import Role
@@ -74,6 +77,19 @@ def test_one_share_is_one_figure_everywhere() -> None:
     assert [summary.log_wait_share.estimate, summary.medians["log wait share"]] == pytest.approx(
         [drawn, drawn]
     )
+
+
+def test_only_a_profile_that_ships_is_priced_by_its_name(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.toml"
+    theirs.write_text((profiles.FOLDER / "ssd-optane.toml").read_text("utf-8"), "utf-8")
+
+    def priced(**update: object) -> float | None:
+        run = study_runs(repeats=1)[0]
+        devices = [device.model_copy(update={"profile": "ssd-optane", **update}) for device in run.devices]
+        return cost_per_month(run.model_copy(update={"devices": devices}))
+
+    assert priced() is not None
+    assert [priced(own_profile=True), priced(profile="optane"), priced(profile=str(theirs))] == [None] * 3
 
 
 def test_each_drive_is_a_purchase_and_rent_follows_the_size() -> None:

@@ -43,3 +43,18 @@ def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
     assert result.exit_code != 0
     assert "holds no validation" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--judge-only", "elsewhere"], "elsewhere is for a round"),
+        (["--judge-only", "--case", "simple"], "--case is for a round"),
+        (["--judge-only", "--seed", "0"], "--seed is for a round"),
+        (["--judge-only", "--round", "prospective"], "--round is for a round"),
+        (["--judge-only", "--recordings", "20M"], "--recordings says what --publish copies"),
+    ],
+)
+def test_what_would_not_be_heeded_is_refused(options: list[str], named: str) -> None:
+    result = CliRunner().invoke(app, ["validate", *options])
+    assert named in str(result.exception)

@@ -247,7 +247,7 @@ class EmulatedDisk:
         if entry is None:
             known = ", ".join(entry.name for entry in ledger.entries("disk")) or "none is up"
             raise TierwiseError(f"there is no disk {name!r}", f"tierwise disk list ({known})")
-        return cls(entry, {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]})
+        return cls(entry, _mounts_of(entry))
 
     def set_timing(self, on: bool) -> None:
         """Answer at the model's pace (``True``) or at once (``False``), for instance while tables load."""
@@ -331,7 +331,8 @@ class EmulatedDisk:
             TierwiseError: if another process owns the disk, or a process still uses it.
         """
         owner = self.entry.owner
-        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, self.entry.facts["server"]["pid"]):
+        server = self.entry.facts.get("server") or {}  # none yet while the disk is being made
+        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, server.get("pid")):
             raise TierwiseError(
                 f"disk {self.entry.name!r} belongs to process {owner.pid}", "end that process"
             )
@@ -415,6 +416,17 @@ class EmulatedDisk:
         for path in (*missing, *self.mounts.values()):
             with os_errors(path, "name another mount point"):
                 own_folder(path, 0o755)
+        # As the kernel names them: a power cut looks for what is mounted there.
+        self.mounts = {name: point.resolve() for name, point in self.mounts.items()}
+
+
+def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
+    """Mount point of each partition; an entry may be of another version of tierwise."""
+    try:
+        return {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]}
+    except (KeyError, TypeError) as error:
+        problem = f"{entry.path}: damaged entry of the ledger ({error})"
+        raise TierwiseError(problem, f"end process {entry.owner.pid}, then tierwise clean") from None
 
 
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
@@ -422,8 +434,10 @@ def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
     answering: list[DiskStats] = []
     dead: dict[str, list[Path]] = {}
     for entry in ledger.entries("disk"):
+        points: list[Path] = []
         try:
+            points = list(_mounts_of(entry).values())
             answering.append(EmulatedDisk.find(entry.name).stats())
         except TierwiseError:
-            dead[entry.name] = [Path(part["mount"]) for part in entry.facts.get("partitions", [])]
+            dead[entry.name] = points
     return answering, dead

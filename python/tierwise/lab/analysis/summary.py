@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from tierwise.advise.costs import Costs
+from tierwise.device_models import profiles
 from tierwise.lab.analysis.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
@@ -175,7 +176,8 @@ def cost_per_month(run: RunResult, among: Collection[str] | None = None) -> floa
     }
     prices = []
     for device in used.values():
-        if device.profile is None:
+        # Another profile may have a name like that of one that ships; a path is not for a report to read.
+        if device.own_profile or device.profile is None or device.profile not in profiles.names():
             return None
         try:
             prices.append(costs.cost_per_month(dict.fromkeys(device.roles, device.profile)))

@@ -17,6 +17,7 @@ from tierwise.lab.report.durability import frontier_charts
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
 from tierwise.lab.studies.runner.session import RESULTS_FILE, STUDY_FILE
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.report.charts import WIDE, to_png
@@ -48,6 +49,12 @@ def report(
     file = output or results_dir / REPORT_FILE
     studies = studies_in(results_dir)
     if studies:
+        if png is not None or format is not Format.TEXT:
+            raise TierwiseError(
+                f"{'--png' if png is not None else '--format'}: {results_dir} holds the results of "
+                f"{numbers.counted(len(studies), 'study', 'studies')}, of which only a page is written",
+                f"name one of them, for example {studies[0]}",
+            )
         file = _file_of_many(file)
         require_writable(file)
         page = write_combined_report([chapter_of(directory) for directory in studies], file)

@@ -125,6 +125,17 @@ def run(
     An interrupted round is resumed. Exit status 1 if a target is missed.
     """
     require("lab", "validate")
+    of_a_round = {
+        str(file): file, "--quick": quick, "--case": case, "--round": round != "building", "--time": time,
+        "--seed": seed is not None, "--fresh": fresh, "--estimate": estimate, "--drop-caches": drop_caches,
+    }  # fmt: skip
+    if judge_only and (unheeded := next((name for name, given in of_a_round.items() if given), None)):
+        raise TierwiseError(
+            f"{unheeded} is for a round, and --judge-only runs none",
+            "leave it out; --output names the folder of the slots to judge",
+        )
+    if recordings is not None and publish is None:
+        raise TierwiseError("--recordings says what --publish copies", "add --publish, or leave it out")
     if scheduler not in (None, LOCAL):
         check(scheduler, "--scheduler", trust_scheduler)  # rather than after hours of measuring
     for written in (output / ACCURACY_FILE, (page or output) / PAGE_FILE, publish and publish / PAGE_FILE):

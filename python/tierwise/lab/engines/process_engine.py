@@ -103,6 +103,6 @@ class EngineProcess(ABC):
 
     def _leave(self) -> processes.Process | None:
         """Disconnect and give the process to the caller, which ends it."""
+        self._disconnect()  # first: what interrupts it leaves the process to be ended
         process, self._process = self._process, None
-        self._disconnect()
         return process

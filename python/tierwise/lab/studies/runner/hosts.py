@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
@@ -266,13 +266,15 @@ class RunTask:
                 files[name, loaded.file.name] = loaded.text
                 files.update({(name, f"{other}.toml"): text for other, text in loaded.library.items()})
                 devices[name] = spec.model_copy(update={"profile": f"{name}/{loaded.file.name}"})
-        workload = study.workload
-        if workload not in reader.names():
-            folder = resolved(Path(workload))
-            files.update(_texts(folder))
-            workload = f"{_WORKLOAD}/{folder.name}"
-        packed = study.model_copy(update={"devices": devices, "workload": workload})
-        return cls(packed.model_dump_json(), seed, files=files)
+        varied = [variant.workload for variant in study.variants.values() if variant.workload is not None]
+        packed = {name: name for name in (study.workload, *varied)}
+        for number, name in enumerate(sorted(packed.keys() - set(reader.names()))):
+            folder = resolved(Path(name))
+            parts = (_WORKLOAD, str(number), folder.name)
+            files.update(_texts(folder, parts))
+            packed[name] = "/".join(parts)
+        update = {"devices": devices, **_with_workloads(study, packed.__getitem__)}
+        return cls(study.model_copy(update=update).model_dump_json(), seed, files=files)
 
     def for_run(self, repeat: int, run_id: str, host: str) -> RunTask:
         """The task of one run."""
@@ -288,7 +290,7 @@ def run_here(task: RunTask) -> str:
         plan = next(plan for plan in block(study, task.seed, task.repeat) if plan.run_id == task.run_id)
         result = execute(at(study, plan.setting), plan, task.seed, lambda _: None)
     host = StudyHost(name=task.host)
-    workload = result.workload.model_copy(update={"name": Path(study.workload).name})
+    workload = result.workload.model_copy(update={"name": Path(result.workload.name).name})
     return result.model_copy(update={"host": host, "workload": workload}).model_dump_json()
 
 
@@ -316,13 +318,26 @@ def _unpacked(task: RunTask) -> Iterator[Study]:
             else spec
             for name, spec in study.devices.items()
         }
-        own = study.workload.startswith(f"{_WORKLOAD}/")
-        workload = str(path_in(folder, *study.workload.split("/"))) if own else study.workload
-        yield study.model_copy(update={"devices": devices, "workload": workload})
+
+        def unpacked(name: str) -> str:
+            return str(path_in(folder, *name.split("/"))) if name.startswith(f"{_WORKLOAD}/") else name
+
+        yield study.model_copy(update={"devices": devices, **_with_workloads(study, unpacked)})
 
 
-def _texts(folder: Path) -> dict[tuple[str, ...], str]:
-    """The files of a workload's folder."""
+def _with_workloads(study: Study, renamed: Callable[[str], str]) -> dict[str, Any]:
+    """The fields of a study that name workloads, with other names in them."""
+    variants = {
+        name: variant
+        if variant.workload is None
+        else variant.model_copy(update={"workload": renamed(variant.workload)})
+        for name, variant in study.variants.items()
+    }
+    return {"workload": renamed(study.workload), "variants": variants}
+
+
+def _texts(folder: Path, below: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    """The files of a workload's folder, by the parts of their paths on a host."""
     if not folder.is_dir():
         raise TierwiseError(f"--hosts: workload {folder} is no folder", "put the script in a folder")
     texts: dict[tuple[str, ...], str] = {}
@@ -330,7 +345,7 @@ def _texts(folder: Path) -> dict[tuple[str, ...], str]:
     for directory, _, names in os.walk(folder):
         for name in sorted(names):
             path = Path(directory, name)
-            parts = (_WORKLOAD, folder.name, *path.relative_to(folder).parts)
+            parts = (*below, *path.relative_to(folder).parts)
             path_in(folder, *parts)  # refuses a name that the host would refuse
             texts[parts] = read_text(path, _FIX, in_folder=True)
             letters += len(texts[parts])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -14,23 +15,26 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.device_models import profiles
+from tierwise.host import doctor
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.studies import FILE_ENGINE
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
 from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
+from tierwise.lab.studies.runner.pattern_run import engine_info
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
 from tierwise.lab.studies.runner.storage import check_devices
 from tierwise.lab.studies.study import RunPlan, Study, at, plan_runs, points, require_consistent, values
 from tierwise.lab.workloads import Workload
+from tierwise.lab.workloads.program import Program
 from tierwise.model import lock
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.extras import require
 from tierwise.model.names import path_in
 from tierwise.model.output_files import new_folder, own_folder
-from tierwise.model.placement import Role
+from tierwise.model.placement import DeviceSpec, Role
 from tierwise.recording import ABOUT_FILE
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
@@ -111,7 +115,7 @@ def run_study(
     if resume:
         directory = find_latest(study, out, seed)
     if directory is not None:
-        _require_alike(study, directory, recordings)
+        _require_alike(study, directory, recordings, here=hosts is None)
         if resume:
             set_failed_aside(directory)
     if directory is None:
@@ -167,15 +171,20 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
         TierwiseError: if nothing is left, or a device's profile is unknown.
     """
     study, skipped = restrict_to_supported(study)
+    for spec in _devices_of(study):
+        if spec.profile is not None:
+            profiles.load(spec.profile)
+    return study, skipped
+
+
+def _devices_of(study: Study) -> list[DeviceSpec]:
+    """Those that a placement uses, in the order of their names."""
     used = {
         name
         for placement in study.placements.values()
         for name in (*placement.roles.values(), placement.default)
     }
-    for name in sorted(used):
-        if (profile := study.devices[name].profile) is not None:
-            profiles.load(profile)
-    return study, skipped
+    return [study.devices[name] for name in sorted(used)]
 
 
 def check(study: Study, *, here: bool = True) -> None:
@@ -200,13 +209,33 @@ def check(study: Study, *, here: bool = True) -> None:
                 engines.create(name, settings).check_settings()
     for size_bytes in {varied.memory for varied in swept if varied.memory is not None}:
         MemoryLimit.require_size(size_bytes)
-    if study.cuts is not None or study.deaths is not None:
-        return  # its clients commit, and run no workload
     dialect = engines.create(study.engines[0]).dialect
-    works = {(each.workload, each.scale, frozenset(each.constants.items())) for each in swept}
-    for name, scale, constants in sorted(works, key=str):
-        program = Workload.load(name).resolve(scale, dict(constants), dialect)
+    for name, program in _programs_of(study, dialect):
         _require_length(study, swept, name, laps=bool(program.stages))
+
+
+def _programs_of(study: Study, dialect: str) -> Iterator[tuple[str, Program]]:
+    """Each workload of the study, as it is resolved at each point of the sweep."""
+    if study.patterns or study.cuts is not None or study.deaths is not None:
+        return  # it measures devices, or its clients only commit
+    swept = [at(study, point) for point in points(study.sweep)]
+    works = {(each.workload, each.scale, tuple(sorted(each.constants.items()))) for each in swept}
+    for name, scale, constants in sorted(works):
+        yield name, Workload.load(name).resolve(scale, dict(constants), dialect)
+
+
+def fingerprint_of(study: Study) -> str:
+    """Hash of all that affects the runs: the study's fields and what the files hold that it names."""
+    parts: list[object] = [study.fingerprint()]
+    for spec in _devices_of(study):
+        if spec.profile is not None:
+            profile = profiles.load(spec.profile)
+            parts.append([profile.text, sorted(profile.library.items())])
+        parts.append(None if spec.path is None else str(Path(spec.path).resolve()))
+    for name, program in _programs_of(study, "postgres"):
+        read = Workload.load(name).spec.model_dump_json()
+        parts.append([read, program.json, program.schema, program.after_load])
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps: bool) -> None:
@@ -247,24 +276,58 @@ def require_recordable(study: Study, recordings: Recordings) -> None:
         )
 
 
-def _require_alike(study: Study, directory: Path, recordings: Recordings | None) -> None:
-    """Refuse to add recorded runs to others: recording takes time, and each run was to be recorded."""
+def _require_alike(
+    study: Study, directory: Path, recordings: Recordings | None, *, here: bool = True
+) -> None:
+    """Refuse to add runs to others that were made on another machine, by other programs or while recorded.
+
+    Recording takes time, and each run was to be recorded.
+    """
     before, info = results_in(directory), read_study_info(directory / STUDY_FILE)
-    kept = [result.run_id for result in before if result.status != "failed"]
+    kept = [result for result in before if result.status != "failed"]
+    adds = len(kept) < len(before) or unfinished(study, info.seed, before)
+    if adds and here:
+        _require_same_conditions(study, directory, kept)
     if recordings is None:
-        if info.recorded and (len(kept) < len(before) or unfinished(study, info.seed, before)):
+        if info.recorded and adds:
             raise TierwiseError(
                 f"{directory}: the runs of this study are recorded, which takes time of each",
                 "resume with the same --record, or run all again with --fresh",
             )
         return
-    missing = [name for name in kept if not (recordings.place_of(name) / ABOUT_FILE).is_file()]
+    missing = [run for run in kept if not (recordings.place_of(run.run_id) / ABOUT_FILE).is_file()]
     if missing:
         raise TierwiseError(
             f"--record: {len(missing)} of {len(kept)} runs in {directory} "
             f"are not recorded in {recordings.directory}",
             "resume without --record, or run all again with --fresh",
         )
+
+
+_CONDITIONS = {
+    "host": "the machine",
+    "cpu_model": "the processor",
+    "cores": "the number of cores",
+    "kernel": "the kernel",
+    "tierwise_version": "tierwise",
+}
+
+
+def _require_same_conditions(study: Study, directory: Path, runs: Sequence[RunResult]) -> None:
+    """Refuse to compare placements that ran before an upgrade, or elsewhere, with those that run now."""
+    name = study.engines[0]
+    now = doctor.describe()
+    version = engine_info().version if name == FILE_ENGINE else engines.create(name).version()
+    for run in runs:
+        conditions = [(f"engine {name}", run.engine.version, version)] + [
+            (what, getattr(run.machine, field), getattr(now, field)) for field, what in _CONDITIONS.items()
+        ]
+        for what, was, is_now in conditions:
+            if was != is_now:
+                raise TierwiseError(
+                    f"{directory}: {what} was {was} in its runs and is {is_now} now",
+                    "run all again with --fresh or in another --output",
+                )
 
 
 def set_failed_aside(directory: Path) -> None:
@@ -299,7 +362,7 @@ def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
     if directory is None or not os.path.lexists(directory / STUDY_FILE):
         return None
     info = read_study_info(directory / STUDY_FILE)
-    if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
+    if info.fingerprint != fingerprint_of(study) or (seed is not None and seed != info.seed):
         return None
     return directory.resolve()
 
@@ -337,7 +400,7 @@ def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
         skipped=skipped,
         repeats=study.repeats,
         seed=seed,
-        fingerprint=study.fingerprint(),
+        fingerprint=fingerprint_of(study),
         paper=study.paper,
         notes=study.notes,
     )

@@ -1,0 +1,32 @@
+"""What no run can have measured is refused when results are read, with the line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.results_factory import study_runs
+from tierwise.model.errors import TierwiseError
+from tierwise.results.files import read_results
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"elapsed_s": -1.0}, "elapsed_s"),
+        ({"transactions": -1}, "transactions"),
+        ({"rate_per_s": -1.0}, "rate_per_s"),
+        ({"machine": {"cores": 0}}, r"machine\.cores"),
+    ],
+)
+def test_a_figure_below_its_bound_is_refused(change: dict[str, Any], field: str, tmp_path: Path) -> None:
+    run = json.loads(study_runs(repeats=1)[0].model_dump_json())
+    for name, value in change.items():
+        run[name] = {**run[name], **value} if isinstance(value, dict) else value
+    file = tmp_path / "results.jsonl"
+    file.write_text(json.dumps(run) + "\n", "utf-8")
+    with pytest.raises(TierwiseError, match=rf"results\.jsonl:1: {field}: Input should be greater than"):
+        read_results(file)
