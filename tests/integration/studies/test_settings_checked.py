@@ -16,7 +16,7 @@ REFUSED = {
     "postgres max_wal_size": ("postgres", "max_wal_size=-5", "outside the valid range"),
     "mariadb": ("mariadb", "innodb_flush_method=fast", "setting value 'fast'"),
     "sqlite": ("sqlite", "synchronous=maybe", "give one of off, normal, full, extra"),
-    "rocksdb": ("rocksdb", "write_buffer_size=x", "Error parsing write_buffer_size"),
+    "rocksdb": ("rocksdb", "write_buffer_size=x", "setting write_buffer_size: 'x' is no whole number"),
     "duckdb": ("duckdb", "threads=none", "Could not convert string 'none'"),
 }
 
@@ -66,7 +66,7 @@ WRONG = {
     "clients": ("repeats = 1", f"repeats = 1\nclients = {10**22}", "clients: Input should be less"),
     "transactions": ("transactions = 10", f"transactions = {10**22}", "transactions: Input should be less"),
     "seconds": ("transactions = 10", "seconds = inf", "seconds: Input should be a finite number"),
-    "size": ("repeats = 1", 'repeats = 1\nmemory = "9999999999T"', "is above 1048576T"),
+    "size": ("repeats = 1", 'repeats = 1\nmemory = "9999999999T"', "is more than 1,048,576T"),
     "runs": ("repeats = 1", f"repeats = {10**6}", "repeats: Input should be less"),
     "no end": ("transactions = 10", "", "workload tpcb is a mix of transactions, which has no end"),
     "laps with an end": ('workload = "tpcb"', 'workload = "crud"', "workload crud has laps"),
