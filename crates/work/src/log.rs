@@ -197,13 +197,11 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
             continue;
         };
         let first = times.partition_point(|&time| time < flush.end_ns);
-        let mut most_ns = WOKEN_NS.get();
         for &time in &times[first..] {
-            if rows.on_core_ns(flush.thread, flush.woke_until_ns, time) > most_ns {
+            if rows.on_core_ns(flush.thread, flush.woke_until_ns, time) > WOKEN_NS.get() {
                 break;
             }
             flush.woke_until_ns = time;
-            most_ns = WOKEN_NS.get();
         }
     }
 }

@@ -121,11 +121,12 @@ def machine_notes(instances: Sequence[Instance], cores: int) -> list[str]:
         instances: the machine of the database, then others.
         cores: recorded ones.
     """
-    if not instances or (vcpus := instances[0].vcpus) in (None, cores):
+    vcpus = instances[0].vcpus if instances else None
+    if vcpus is None or vcpus == cores:
         return []
     name = instances[0].name
     return [
-        f"{name} has {numbers.counted(vcpus or 0, 'processor')} and the recorded machine {cores}: "
+        f"{name} has {numbers.counted(vcpus, 'processor')} and the recorded machine {cores}: "
         f"placements have the limits of {name}, and the recorded cores and memory; tierwise predict "
         f"--instance has all of {name}"
     ]

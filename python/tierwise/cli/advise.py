@@ -22,7 +22,6 @@ from tierwise.cli.output import (
     show,
     simulations,
     warn,
-    write_file,
     write_page,
 )
 from tierwise.cli.printing import echo
@@ -38,6 +37,7 @@ from tierwise.predict.predictor import SEEDS
 from tierwise.predict.timeline import timeline_of
 from tierwise.predict.usability import usability
 from tierwise.recording import Day, Observation, open_source
+from tierwise.recording.outputs import write_file
 from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.day import day_advice_document, day_advice_section

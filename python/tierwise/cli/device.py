@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console
-from tierwise.cli.output import Format, FormatOption, OutputFile, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, OutputFile, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
 from tierwise.device_models.profiles import Profile, import_drive
@@ -21,6 +21,7 @@ from tierwise.model.numbers import NONE, grouped
 from tierwise.model.units import parse_size_bytes
 from tierwise.probe import SWEEP, Options
 from tierwise.probe import probe as run_probe
+from tierwise.recording.outputs import write_file
 from tierwise.report.devices import devices_document, imported_document, probe_document
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.results.measurements import Latency

@@ -23,8 +23,7 @@ from tierwise.cli.options import SETTINGS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
-from tierwise.recording.outputs import require_writable as require_writable  # noqa: PLC0414  (exported)
-from tierwise.recording.outputs import write_file as write_file  # noqa: PLC0414  (exported)
+from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.document import Block, Document, Page, Section, Text, Tone
 from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 

@@ -11,7 +11,7 @@ import typer
 
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, Png, show, simulations, write_file
+from tierwise.cli.output import Format, FormatOption, Png, show, simulations
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
@@ -26,6 +26,7 @@ from tierwise.predict.predictor import SEEDS
 from tierwise.predict.ranking import require_rankable
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
+from tierwise.recording.outputs import write_file
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Document
 from tierwise.report.recording.decision_words import unusable_texts

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Names
-from tierwise.cli.output import Format, Png, file_option, show, write_file, write_page
+from tierwise.cli.output import Format, Png, file_option, show, write_page
 from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -22,6 +22,7 @@ from tierwise.predict.timeline import timeline_of
 from tierwise.predict.usability import Usability, not_replayed, usability
 from tierwise.recording import Day, Observation, Recording, open_source
 from tierwise.recording.breakdown import Breakdown
+from tierwise.recording.outputs import write_file
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.recording.day import day_document, day_page

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, file_option, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, file_option, show, warn
 from tierwise.cli.printing import echo
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import About, Recording, clients_sentence, open_each
+from tierwise.recording.outputs import write_file
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.profile import device_lines

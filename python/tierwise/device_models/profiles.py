@@ -64,6 +64,11 @@ class Profile:
         """Its texts, from which another process makes it again without a file."""
         return _of_texts, (self.text, self.file, dict(self.library))
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a file of the user's, whatever its name."""
+        return self.file.parent != FOLDER
+
     @cached_property
     def fields(self) -> dict[str, Any]:
         """Every key of the file, with those that it took over from another by ``like``."""

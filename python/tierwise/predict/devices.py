@@ -93,7 +93,7 @@ def _is_volatile(profile: Profile) -> bool:
 def own_profiles(names: Iterable[str]) -> tuple[Profile, ...]:
     """The profiles among these devices that are files of a user, each once."""
     own = {str(profile.file): profile for name in names if (profile := resolve(name).profile)}
-    return tuple(profile for name, profile in own.items() if profile.file.parent != profiles.FOLDER)
+    return tuple(profile for profile in own.values() if profile.is_own)
 
 
 @contextmanager

@@ -306,8 +306,11 @@ def test_a_slot_that_did_not_start_cold_says_so_also_on_a_terminal() -> None:
     cold = ColdStart(dropped="own files", warm=[warm])
     with StringIO() as text:
         console = Console(file=text, force_terminal=True, width=200)
-        RoundProgress(console).slot_finished(row(block=0).model_copy(update={"cold_start": cold}))
+        progress = RoundProgress(console)
+        progress.slot_finished(row(block=0).model_copy(update={"cold_start": cold}))
         assert "not cold: 1,024 KiB of wal (log) stayed in the page cache" in text.getvalue()
+        progress.left_out("a case", "its file is [bold] here")
+        assert "  a case: skipped (its file is [bold] here)" in text.getvalue()
 
 
 def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:

@@ -45,11 +45,7 @@ pub(crate) fn find(
     let total_ns = times.sum::<u64>().max(1) as f64;
     let (waits, other_ns) = lock_waits(dependencies, sessions);
     let hot = |(_, waits): &(Shape, LockWaits)| {
-        let least = match waits.over_commit() {
-            true => LEAST_TIME_SHARE.get(),
-            false => LEAST_TIME_SHARE.get(),
-        };
-        waits.count >= LEAST_WAITS && waits.waited_ns as f64 / total_ns >= least
+        waits.count >= LEAST_WAITS && waits.waited_ns as f64 / total_ns >= LEAST_TIME_SHARE.get()
     };
     let mut hot: Vec<(Shape, LockWaits)> = waits.into_iter().filter(hot).collect();
     hot.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.waited_ns));

@@ -211,7 +211,7 @@ def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]
 
 def require_unused(mount_dir: Path) -> None:
     """Refuse a directory that is not empty or is a mount point."""
-    if mounts.mount_at(mount_dir) or mounts.mount_at(mount_dir.resolve()):
+    if mounts.mount_at(mount_dir.resolve()) is not None:
         raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
     if mount_dir.exists() and not mount_dir.is_dir():
         raise TierwiseError(f"{mount_dir} is not a directory", "name an empty directory")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from tierwise.cli.output import OutputFile, as_json, print_document, write_file
+from tierwise.cli.output import OutputFile, as_json, print_document
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.sets import SetComparison, compare_sets
 from tierwise.lab.report.comparison import compare_document, compare_page, to_csv
@@ -16,6 +16,7 @@ from tierwise.lab.studies.runner.session import RESULTS_FILE
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
+from tierwise.recording.outputs import write_file
 from tierwise.report.render import to_html_page, to_markdown
 from tierwise.results import RunResult
 from tierwise.results.files import latest_in, read_results

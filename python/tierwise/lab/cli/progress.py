@@ -57,7 +57,7 @@ class ConsoleProgress:
 
     def _print(self, line: str) -> None:
         """Print a line as it is, however long."""
-        self._console.print(line, highlight=False, soft_wrap=True)
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
 
 class StudyProgress(ConsoleProgress):

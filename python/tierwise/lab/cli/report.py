@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.output import Format, FormatOption, require_writable, show, write_file
+from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.printing import echo
 from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
@@ -20,6 +20,7 @@ from tierwise.lab.studies.runner.session import RESULTS_FILE, STUDY_FILE
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.charts import WIDE, to_png
 from tierwise.report.render import to_html_page
 from tierwise.results import RunResult, StudyInfo
@@ -55,8 +56,7 @@ def report(
                 f"{numbers.counted(len(studies), 'study', 'studies')}, of which only a page is written",
                 f"name one of them, for example {studies[0]}",
             )
-        file = _file_of_many(file)
-        require_writable(file)
+        require_writable(_file_of_many(file))
         page = write_combined_report([chapter_of(directory) for directory in studies], file)
         echo(f"report: {page}", err=format is not Format.TEXT)
         return

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tierwise.cli import printing
 from tierwise.cli.options import DropCaches, Scheduler, Seed, TrustScheduler, Workers, progress_console
-from tierwise.cli.output import Format, FormatOption, require_writable, show, warn, write_file
+from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cluster.dask_executor import LOCAL, check
 from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
@@ -29,6 +29,7 @@ from tierwise.model.extras import require
 from tierwise.model.units import parse_duration_s, parse_size_bytes, significant
 from tierwise.predict import ModelError
 from tierwise.predict.model_error import own_file
+from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.document import Block, table
 

@@ -210,18 +210,19 @@ def check(study: Study, *, here: bool = True) -> None:
     for size_bytes in {varied.memory for varied in swept if varied.memory is not None}:
         MemoryLimit.require_size(size_bytes)
     dialect = engines.create(study.engines[0]).dialect
-    for name, program in _programs_of(study, dialect):
+    for name, _, program in _programs_of(study, dialect):
         _require_length(study, swept, name, laps=bool(program.stages))
 
 
-def _programs_of(study: Study, dialect: str) -> Iterator[tuple[str, Program]]:
-    """Each workload of the study, as it is resolved at each point of the sweep."""
+def _programs_of(study: Study, dialect: str) -> Iterator[tuple[str, Workload, Program]]:
+    """Each workload of the study by its given name, and as it is resolved at each point of the sweep."""
     if study.patterns or study.cuts is not None or study.deaths is not None:
         return  # it measures devices, or its clients only commit
     swept = [at(study, point) for point in points(study.sweep)]
     works = {(each.workload, each.scale, tuple(sorted(each.constants.items()))) for each in swept}
     for name, scale, constants in sorted(works):
-        yield name, Workload.load(name).resolve(scale, dict(constants), dialect)
+        workload = Workload.load(name)
+        yield name, workload, workload.resolve(scale, dict(constants), dialect)
 
 
 def fingerprint_of(study: Study) -> str:
@@ -232,9 +233,8 @@ def fingerprint_of(study: Study) -> str:
             profile = profiles.load(spec.profile)
             parts.append([profile.text, sorted(profile.library.items())])
         parts.append(None if spec.path is None else str(Path(spec.path).resolve()))
-    for name, program in _programs_of(study, "postgres"):
-        read = Workload.load(name).spec.model_dump_json()
-        parts.append([read, program.json, program.schema, program.after_load])
+    for _, workload, program in _programs_of(study, "postgres"):
+        parts.append([workload.spec.model_dump_json(), program.json, program.schema, program.after_load])
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

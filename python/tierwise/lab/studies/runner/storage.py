@@ -142,7 +142,7 @@ class Storage:
             name=name,
             kind=profile.kind,
             profile=profile.name,
-            own_profile=profile.file.parent != profiles.FOLDER,
+            own_profile=profile.is_own,
             write_cache=profile.write_cache,
             lies_about_flush=name in self.lying,
             roles=roles,
