@@ -47,7 +47,7 @@ mod _core {
     };
 
     #[pymodule_export]
-    use super::record::{PyRecorder, PyRules};
+    use super::record::{PyRecorder, PyRules, recording_impossible};
 
     #[pymodule_export]
     use super::replay::{

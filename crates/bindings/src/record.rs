@@ -24,8 +24,6 @@ struct OptionsText {
     mounts_of: Option<i32>,
     emulated: Vec<EmulatedPartition>,
     disk_server_pids: Option<Vec<i32>>,
-    tracefs: PathBuf,
-    instance: String,
     buffer_mb: u64,
     spool_dir: PathBuf,
     directory: PathBuf,
@@ -68,8 +66,6 @@ impl PyRecorder {
                 disk_server_pids: options.disk_server_pids,
             };
             let places = Places {
-                tracefs: options.tracefs,
-                instance: options.instance,
                 buffer_bytes: options.buffer_mb << 20,
                 spool_dir: options.spool_dir,
                 out: options.directory,
@@ -180,6 +176,12 @@ fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
 /// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reason why nothing can be recorded here, or none.
+#[pyfunction]
+pub fn recording_impossible() -> Option<&'static str> {
+    tierwise_recorder::impossible()
 }
 
 // Rules of engines for Python.

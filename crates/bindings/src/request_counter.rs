@@ -1,6 +1,5 @@
 //! Requests to block devices by owner, for Python.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
@@ -20,14 +19,9 @@ impl PyRequestCounter {
     /// Attaches. A stretch of a device has the device's index, the number of its disk, its first sector there, its
     /// length in sectors, and its first sector on the device.
     #[new]
-    fn new(
-        py: Python<'_>,
-        tracefs: PathBuf,
-        instance: String,
-        stretches: Vec<(u32, u32, u64, u64, u64)>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, stretches: Vec<(u32, u32, u64, u64, u64)>) -> PyResult<Self> {
         let devices = stretches.into_iter().map(range_of).collect();
-        py.detach(|| RequestCounter::attach(&tracefs, &instance, devices))
+        py.detach(|| RequestCounter::attach(devices))
             .map(|counter| Self(Mutex::new(Some(counter))))
             .map_err(|error| for_user(py, &error))
     }
@@ -61,17 +55,23 @@ impl PyRequestCounter {
 
     /// Counts the requests that completed until now.
     fn count(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, RequestCounter::count)
+        self.with(py, |counter| {
+            counter.count();
+            Ok(())
+        })
     }
 
     /// Stops counting.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |counter| counter.stop())
+        self.with(py, |counter| {
+            counter.stop();
+            Ok(())
+        })
     }
 
     /// Counts the rest, and returns the counts as JSON.
     fn end(&self, py: Python<'_>) -> PyResult<String> {
-        let counted = self.with(py, RequestCounter::end)?;
+        let counted = self.with(py, |counter| Ok(counter.end()))?;
         let rows: Vec<_> = counted.iter().map(row).collect();
         Ok(serde_json::Value::from(rows).to_string())
     }

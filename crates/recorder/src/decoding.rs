@@ -7,7 +7,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
@@ -18,14 +17,13 @@ use crate::host::files::Files;
 use crate::host::machine::{self, IdleCores, LOOKS_EACH};
 use crate::host::processes::LiveThread;
 use crate::timeline::{FileFacts, Timeline};
-use crate::tracer::{Decoder, RawBurst};
+use crate::tracer::RawBurst;
 
 const MOST_WAITING_BYTES: u64 = 256 << 20;
 
 /// A recording's rows and the facts about its bursts, which grow as bursts are decoded.
 pub struct Decoding {
     pub files: Files,
-    decoder: Arc<Decoder>,
     timeline: Timeline,
     writer: Writer,
     bursts: Vec<Burst>,
@@ -37,12 +35,11 @@ pub struct Decoding {
 
 impl Decoding {
     /// Begins a recording in `directory`.
-    pub fn begin(files: Files, decoder: Arc<Decoder>, directory: &Path) -> Result<Self, UserError> {
+    pub fn begin(files: Files, directory: &Path) -> Result<Self, UserError> {
         Ok(Self {
             timeline: Timeline::new(files.devices.ranges()),
             writer: Writer::create(directory)?,
             files,
-            decoder,
             bursts: Vec::new(),
             losses: Losses::default(),
             cpu: ForeignCpu::default(),
@@ -111,7 +108,7 @@ impl Decoding {
         for file in &raw.files {
             self.timeline.see_open(file.pid, file.fd, &file.path);
         }
-        let decoded = raw.decode(&self.decoder, |event| self.timeline.push(event));
+        let decoded = raw.decode(|event| self.timeline.push(event));
         self.name_new_threads(raw);
         self.bursts.push(Burst {
             start_ns: raw.start_ns,

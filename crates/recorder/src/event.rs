@@ -1,6 +1,6 @@
 //! One decoded kernel event; the tracer hands it to the timeline.
 
-use tierwise_recording::TransactionStatus;
+use tierwise_recording::{BlockOp, TransactionStatus};
 
 /// One event. Events come in order of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,8 +36,41 @@ pub struct Request {
     pub device: u32,
     pub sector: u64,
     pub sectors: u32,
-    /// The kernel's letters, such as `WS` or `FF`.
-    pub flags: [u8; 8],
+    pub op: BlockOp,
+    /// A flush comes before it.
+    pub preflush: bool,
+    /// It is complete on the medium.
+    pub fua: bool,
+    pub sync: bool,
+    pub meta: bool,
+}
+
+#[cfg(test)]
+impl Request {
+    /// With the kernel's letters: F if a flush comes first; the operation, R W D or F; then F for forced unit access, S for
+    /// sync, M for metadata.
+    pub fn of(device: u32, sector: u64, sectors: u32, letters: &str) -> Self {
+        let (first, rest) = letters.split_at(1);
+        let (preflush, op, after) = match rest.chars().next() {
+            Some('W' | 'F') if first == "F" => (true, &rest[..1], &rest[1..]),
+            _ => (false, first, rest),
+        };
+        Self {
+            device,
+            sector,
+            sectors,
+            op: match op {
+                "R" => BlockOp::Read,
+                "W" => BlockOp::Write,
+                "D" => BlockOp::Discard,
+                _ => BlockOp::Flush,
+            },
+            preflush,
+            fua: after.contains('F'),
+            sync: after.contains('S'),
+            meta: after.contains('M'),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -45,10 +78,10 @@ pub enum EventKind {
     /// A burst begins: every thread known is in some state; nothing before it is known.
     BurstStart,
     BurstEnd,
-    /// System call entered, by its number on this machine. Arguments that are not recorded are 0.
+    /// System call entered, by its number on this machine, with its first arguments.
     Enter {
         number: u32,
-        arguments: [u64; 6],
+        arguments: [u64; 4],
     },
     Exit {
         number: u32,

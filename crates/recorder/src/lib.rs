@@ -1,4 +1,4 @@
-//! Records a running database: kernel tracepoints become the tables of a recording, and the host tells the facts of the
+//! Records a running database: programs in the kernel make the tables of a recording, and the host tells the facts of the
 //! database's processes, files, devices and clients.
 //!
 //! `tracer` gives events, `timeline` makes rows of them; `host` and `database` read `/proc`, `/sys` and the file systems;
@@ -26,7 +26,6 @@ mod session;
 mod system_calls;
 pub mod timeline;
 pub mod tracer;
-mod tracing;
 
 pub use database::clients::{clients_of, kind_of_name, merge, servers_of_now};
 pub use database::rules::role_by_path;
@@ -43,4 +42,4 @@ pub use request_counter::{OwnedRequests, RequestCounter};
 pub use schedule::{DEFAULT_LIMIT_BYTES, Order, Schedule, megabytes, record};
 pub use session::{Session, Subject};
 pub use tierwise_input::UserError;
-pub use tracer::Places;
+pub use tracer::{Places, impossible};

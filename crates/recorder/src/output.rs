@@ -29,8 +29,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes a directory of this name beside `out`, which must be new, or the caller's and empty.
-    pub fn begin(out: &Path, name: &str) -> Result<Self, UserError> {
+    /// Makes a directory beside `out`, which must be new, or the caller's and empty.
+    pub fn begin(out: &Path) -> Result<Self, UserError> {
+        let own = Identity::of(std::process::id().cast_signed());
+        let began = own.map_or(0, |own| own.start_ticks);
+        let name = &format!("{PREFIX}{}-{began}", std::process::id());
         let refused = |error| UserError::at(out, error, WITH_ROOM);
         let whole = std::path::absolute(out).map_err(refused)?;
         let (Some(parent), Some(last)) = (whole.parent(), whole.file_name()) else {

@@ -1,13 +1,12 @@
 //! Requests to block devices, counted by the owner of their sectors.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use tierwise_recording::{BlockOp, SECTOR_BYTES};
 
 use crate::UserError;
 use crate::event::Request;
-use crate::timeline::{DeviceRange, Extent, Extents, operation};
+use crate::timeline::{DeviceRange, Extent, Extents};
 use crate::tracer::Completions;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,17 +46,13 @@ struct Ledger {
 }
 
 impl RequestCounter {
-    /// Prepares to count requests to these devices by an instance of this name in `tracefs`.
+    /// Prepares to count requests to these devices.
     ///
     /// # Errors
-    /// If nothing can be traced here.
-    pub fn attach(
-        tracefs: &Path,
-        instance: &str,
-        devices: Vec<DeviceRange>,
-    ) -> Result<Self, UserError> {
+    /// If nothing can be recorded here.
+    pub fn attach(devices: Vec<DeviceRange>) -> Result<Self, UserError> {
         Ok(Self {
-            completions: Completions::attach(tracefs, instance)?,
+            completions: Completions::load()?,
             ledger: Ledger {
                 devices,
                 ..Ledger::default()
@@ -72,31 +67,32 @@ impl RequestCounter {
 
     /// Counts from zero.
     pub fn begin(&mut self) -> Result<(), UserError> {
-        self.count()?;
+        self.count();
         self.ledger.counts.clear();
-        self.completions.record(true)
+        self.completions.begin()
     }
 
     /// Counts the requests that completed until now.
-    pub fn count(&mut self) -> Result<(), UserError> {
-        self.completions.drain(|request| self.ledger.enter(request))
+    pub fn count(&mut self) {
+        self.completions
+            .drain(|request| self.ledger.enter(request));
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].
-    pub fn stop(&self) -> Result<(), UserError> {
-        self.completions.record(false)
+    pub fn stop(&mut self) {
+        self.completions.stop();
     }
 
     /// Counts the rest and returns all counts.
-    pub fn end(&mut self) -> Result<Vec<OwnedRequests>, UserError> {
-        self.count()?;
+    pub fn end(&mut self) -> Vec<OwnedRequests> {
+        self.count();
         let counted = self.ledger.counts.drain();
         let owned = counted.map(|((device, owner), counts)| OwnedRequests {
             device,
             owner,
             counts,
         });
-        Ok(owned.collect())
+        owned.collect()
     }
 }
 
@@ -104,10 +100,10 @@ impl Ledger {
     fn enter(&mut self, request: Request) {
         let (sector, sectors) = (request.sector, request.sectors);
         // The end of a request that needed flushes is reported once more, with nothing left of it.
-        let Some(op) = operation(request.flags).filter(|op| sectors > 0 || *op == BlockOp::Flush)
-        else {
+        let op = request.op;
+        if sectors == 0 && op != BlockOp::Flush {
             return;
-        };
+        }
         let Some(range) = DeviceRange::of(&self.devices, request.device, sector, op) else {
             return;
         };
@@ -169,29 +165,18 @@ mod tests {
         }
     }
 
-    fn done(device: u32, sector: u64, sectors: u32, letters: &str) -> Request {
-        let mut flags = [0; 8];
-        flags[..letters.len()].copy_from_slice(letters.as_bytes());
-        Request {
-            device,
-            sector,
-            sectors,
-            flags,
-        }
-    }
-
     #[test]
     fn each_owner_has_its_own_and_the_rest_is_nobodys() {
         let mut ledger = ledger(&[(LOG, 100, 8), (DATA, 200, 8)]);
         for event in [
-            done(NUMBER, 2148, 8, "WS"),
-            done(NUMBER, 2248, 8, "R"),
-            done(NUMBER, 2249, 1, "W"),
-            done(NUMBER, 2500, 16, "FWFSM"),
-            done(NUMBER, 2500, 0, "FWFSM"),
-            done(NUMBER, 0, 0, "FF"),
-            done(NUMBER, 2000, 8, "W"),
-            done(NUMBER + 1, 2148, 8, "W"),
+            Request::of(NUMBER, 2148, 8, "WS"),
+            Request::of(NUMBER, 2248, 8, "R"),
+            Request::of(NUMBER, 2249, 1, "W"),
+            Request::of(NUMBER, 2500, 16, "FWFSM"),
+            Request::of(NUMBER, 2500, 0, "FWFSM"),
+            Request::of(NUMBER, 0, 0, "FF"),
+            Request::of(NUMBER, 2000, 8, "W"),
+            Request::of(NUMBER + 1, 2148, 8, "W"),
         ] {
             ledger.enter(event);
         }
@@ -209,9 +194,9 @@ mod tests {
     #[test]
     fn a_place_that_changes_hands_counts_for_the_latest_owner() {
         let mut ledger = ledger(&[(DATA, 100, 100)]);
-        ledger.enter(done(NUMBER, 2190, 8, "W"));
+        ledger.enter(Request::of(NUMBER, 2190, 8, "W"));
         place(&mut ledger, &[(LOG, 140, 20)]);
-        ledger.enter(done(NUMBER, 2190, 8, "W"));
+        ledger.enter(Request::of(NUMBER, 2190, 8, "W"));
         let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
         assert_eq!((writes(DATA), writes(LOG)), (1, 1));
     }

@@ -16,7 +16,6 @@ use crate::host::machine;
 use crate::output::{self, Output};
 use crate::session::{Session, Subject};
 use crate::tracer::{BurstSummary, Places};
-use crate::tracing::Tracing;
 
 /// More leaves too little unrecorded time to compare with, and too much data to bound.
 const MOST_DUTY: f64 = 0.5;
@@ -197,17 +196,15 @@ pub struct Order {
 /// # Errors
 /// If nothing can be recorded here, there is no such database, or the file system refuses.
 pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, UserError> {
-    let tracing = Tracing::open()?;
-    tracing.sweep();
     output::sweep()?;
     let scheduled = Scheduled {
         order,
         stop,
         say,
         target: Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?,
-        output: Output::begin(&order.out, &tracing.name)?,
+        output: Output::begin(&order.out)?,
     };
-    let made = scheduled.record(&tracing);
+    let made = scheduled.record();
     let made = made.map_err(|error| scheduled.output.explain(error))?;
     scheduled.output.keep()?;
     Ok(made)
@@ -222,7 +219,7 @@ struct Scheduled<'a> {
 }
 
 impl Scheduled<'_> {
-    fn record(&self, tracing: &Tracing) -> Result<About, UserError> {
+    fn record(&self) -> Result<About, UserError> {
         let (target, order) = (&self.target, self.order);
         let server = target.server();
         (self.say)(&format!("attaching to {server}"));
@@ -247,8 +244,6 @@ impl Scheduled<'_> {
             disk_server_pids: None,
         };
         let places = Places {
-            tracefs: tracing.path(),
-            instance: tracing.name.clone(),
             buffer_bytes: BUFFER_BYTES,
             spool_dir: self.output.path(),
             out: self.output.path(),

@@ -90,9 +90,9 @@ impl Session {
         let data_directory = first.and_then(|pid| files.data_directory(pid));
         let servers = subject.disk_server_pids;
         let servers = servers.unwrap_or_else(|| files.devices.disk_servers());
-        let (whole, out) = (places.whole, places.out.clone());
-        let tracer = BurstTracer::attach(places, subject.pids.clone(), servers)?;
-        let decoding = Decoding::begin(files, tracer.decoder(), &out)?;
+        let whole = places.whole;
+        let tracer = BurstTracer::attach(&places, subject.pids.clone(), servers)?;
+        let decoding = Decoding::begin(files, &places.out)?;
         Ok(Self {
             tracer: Some(tracer),
             decoder: Some(DecodingThread::start(decoding)?),
@@ -117,7 +117,7 @@ impl Session {
         let Some(burst) = tracer.end()? else {
             return Ok(BurstSummary::default());
         };
-        let clients = clients_in(&burst, &tracer.decoder());
+        let clients = clients_in(&burst);
         let summary = burst.summary(clients.len());
         tracer.set_clients(clients);
         Ok(summary)

@@ -105,7 +105,7 @@ def record(
             yield
         finally:
             process.signal(signal.SIGINT)
-            try:  # interrupted again, it ends by itself: killed, it would leave its tracing on
+            try:  # interrupted again, it ends by itself: killed, it would leave its directory
                 process.wait(_FINISH_S)
             except subprocess.TimeoutExpired:
                 process.kill()

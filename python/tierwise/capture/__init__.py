@@ -1,4 +1,4 @@
-"""Records a running database from kernel tracepoints.
+"""Records a running database by programs in the kernel.
 
 Not here: anything that reads a finished recording; see ``recording``.
 """

@@ -32,7 +32,6 @@ from tierwise.capture.target import (
 from tierwise.host import cpu, doctor, ledger, processes
 from tierwise.host.cpu import lowered
 from tierwise.host.disk.partitions import emulated_partitions
-from tierwise.host.tracing import Tracing
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -40,8 +39,6 @@ from tierwise.recording import make_folder
 from tierwise.recording.buffer import write_buffer
 
 _BUFFER_MB = 32
-_BURST_BUFFER_MB = 16
-"""Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives."""
 _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
 _MOST_BURST_EVENTS = 10_000_000
@@ -63,7 +60,7 @@ class Session:
         progress: ProgressCallback,
         dsn: Dsn | None = None,
     ) -> None:
-        """Attach; nothing is traced yet.
+        """Attach; nothing is recorded yet.
 
         Args:
             out: directory of the recording, to be made or empty.
@@ -81,13 +78,12 @@ class Session:
         self.elapsed_s = 0.0
         """Total length of all windows, including the time between bursts."""
         with ExitStack() as undo:
-            tracing = undo.enter_context(Tracing.open())
             make_folder(out)
             undo.callback(self._discard_unfinished)
             self._about = _about(target)
             self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
-            options = json.dumps(self._options(tracing, spool))
+            options = json.dumps(self._options(spool))
             self._recorder = _core.Recorder(options, target.rules, target.role_of)
             undo.callback(self._recorder.close)
             self._undo = undo.pop_all()
@@ -226,7 +222,7 @@ class Session:
         """Detach; keep only the recording."""
         self._undo.close()
 
-    def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
+    def _options(self, spool: Path) -> dict[str, Any]:
         target = self._target
         return {
             "first_pid": target.pid,
@@ -235,9 +231,7 @@ class Session:
             "mounts_of": None if target.root == Path("/") else target.pid,
             "emulated": emulated_partitions(),
             "disk_server_pids": None if target.disk_servers is None else target.disk_servers(),
-            "tracefs": str(tracing.mount),
-            "instance": tracing.instance,
-            "buffer_mb": _BUFFER_MB if self._whole else _BURST_BUFFER_MB,
+            "buffer_mb": _BUFFER_MB,
             "spool_dir": str(spool),
             "directory": str(self._out),
             "whole": self._whole,
@@ -317,8 +311,8 @@ def record_command(
 ) -> dict[str, Any]:
     """Start a command and record it with its children, until it ends or the schedule's time is over.
 
-    The command is stopped until tracing is attached. Its output goes to standard error. After the schedule's
-    time it runs on to its end. A signal that ends tierwise ends it too.
+    The command is stopped until the recorder is attached. Its output goes to standard error. After the
+    schedule's time it runs on to its end. A signal that ends tierwise ends it too.
 
     Args:
         rules: of its files' roles; by default those of its program.

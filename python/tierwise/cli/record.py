@@ -190,7 +190,7 @@ def record(
     buffer_content: BufferContent = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Record what a database does, from the kernel's tracepoints, for predict, profile and advise.
+    """Record what a database does, by programs in the kernel, for predict, profile and advise.
 
     Give one of --pid, --engine and a command. Nothing is installed in or told to the database.
     """

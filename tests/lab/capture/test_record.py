@@ -8,18 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
+from support.kernel_programs import attached, await_attached, await_gone, loaded
 from tierwise.capture.record import Enough, Session, record_command, record_running
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target, load, of_pid
-from tierwise.host import clean, ledger, mounts, tracing
+from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 
@@ -65,16 +64,15 @@ def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     assert [check for check in recorded["checks"] if "sum" in check["name"] and not check["passed"]] == []
 
 
-def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = f"tierwise-{os.getpid()}"
+def test_the_target_is_left_as_it_was(tmp_path: Path) -> None:
+    before = loaded()
     with committing(tmp_path / "app.db-wal") as process:
-        with monkeypatch.context() as patch:
-            patch.setattr(tracing, "_new_name", lambda: name)
-            record_running(recording_target(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
+        record_running(recording_target(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
         status = Path(f"/proc/{process.pid}/status").read_text()
         assert "TracerPid:\t0" in status
         assert process.poll() is None
-    assert_nothing_traces(name)
+    assert attached(os.getpid()) == 0
+    await_gone(loaded() - before)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
 
 
@@ -98,18 +96,20 @@ def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
     assert files == [("/mnt/app.db-wal", True)]
 
 
-def test_a_killed_recorder_leaves_no_tracing(tmp_path: Path, run_dir: Path) -> None:
+def test_a_killed_recorder_leaves_no_program_in_the_kernel(tmp_path: Path, run_dir: Path) -> None:
+    before = loaded()
     with committing(tmp_path / "app.db-wal") as process:
         command = [sys.executable, "-m", "tierwise", "record", "--rules", SQLITE, "--duty", "1"]
         command += ["-o", str(tmp_path / "recording"), "--pid", str(process.pid)]
         recorder = subprocess.Popen(command, env={**os.environ, "TIERWISE_RUN_DIR": str(run_dir)})
-        entry = await_instance()
+        await_attached(recorder.pid)
+        own = loaded() - before
         recorder.send_signal(signal.SIGKILL)
         recorder.wait()
-        assert list(instances(entry)), "it was killed too late"
-        assert f"tracing {entry.name}" in clean.clean()
+        assert own, "it was killed too late"
+        await_gone(own)
+        clean.clean()
         assert process.poll() is None
-    assert_nothing_traces(entry.name)
     assert not ledger.entries()
 
 
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
             str(out),
         ]
         recorder = subprocess.Popen([*command, "--pid", str(process.pid)], stdout=subprocess.DEVNULL)
-        await_instance()
+        await_attached(recorder.pid)
         time.sleep(0.5)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
@@ -234,45 +234,12 @@ def test_a_long_burst_is_cut_before_memory_holds_too_much(
     assert recorded["losses"]["lost_events"] == 0
 
 
-def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:
-    """Followed threads alone cost a tenth of every switch: the kernel looks each up."""
+def test_between_bursts_nothing_is_attached(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         target = recording_target(process)
         with Session(target, tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet) as session:
-            [entry] = ledger.entries("tracing")
-            (calls,) = instances(entry)
-            assert switched_on(calls) == (False, False)
+            assert not attached(os.getpid())
             session.begin_burst()
-            assert switched_on(calls) == (True, True)
+            assert attached(os.getpid())
             session.end_burst()
-            assert switched_on(calls) == (False, False)
-
-
-def switched_on(instance: Path) -> tuple[bool, bool]:
-    """Whether an instance has events switched on, and whether it follows threads."""
-    followed = (instance / "set_event_pid").read_text().split()
-    events = (instance / "events/enable").read_text().strip()
-    return events != "0", bool(followed) and all(word.isdigit() for word in followed)
-
-
-def await_instance() -> ledger.Entry:
-    """The entry of a recorder that takes events."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        for entry in ledger.entries("tracing"):
-            with suppress(FileNotFoundError):
-                if any(switched_on(instance)[0] for instance in instances(entry)):
-                    return entry
-        time.sleep(0.02)
-    raise AssertionError("nothing was traced")
-
-
-def instances(entry: ledger.Entry) -> Iterator[Path]:
-    return (Path(entry.facts["mount"]) / "instances").glob(f"{entry.name}-calls")
-
-
-def assert_nothing_traces(name: str) -> None:
-    """No mount of a test's own is left, and no instance of that name."""
-    assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(ledger.run_dir())]
-    with tracing.Tracing.open() as looking:
-        assert not list((looking.mount / "instances").glob(f"{name}*"))
+            assert not attached(os.getpid())

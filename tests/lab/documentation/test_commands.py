@@ -14,7 +14,7 @@ import pytest
 
 from support.engine_contract import open_directory, places_in
 from support.paths import ROOT
-from tierwise.host import tracing
+from tierwise import _core
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 
@@ -73,7 +73,7 @@ def run(command: str, directory: Path, server: str) -> None:
         (directory / printed).write_text(done.stdout)
 
 
-@pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
+@pytest.mark.skipif(_core.recording_impossible() is not None, reason="nothing can be recorded here")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_every_command_does_what_the_page_says(page: str, tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from support import own_servers
 from support.disk_traces import NAME
 from support.engine_contract import bytes_under, open_directory
 from support.own_servers import OwnServer
+from tierwise import _core
 from tierwise.advise.space import role_spaces
 from tierwise.capture import sql_session
 from tierwise.capture.record import record_running
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import of_pid
 from tierwise.device_models import profiles
-from tierwise.host import tracing
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
@@ -35,7 +35,7 @@ DISK_BYTES, MAX_WAL_BYTES = 512 * MIB, 128 * MIB
 
 @pytest.fixture
 def server(run_dir: Path) -> Iterator[OwnServer]:
-    if (reason := tracing.impossible()) is not None:
+    if (reason := _core.recording_impossible()) is not None:
         pytest.skip(f"nothing can be recorded here: {reason}")
     part = [Partition("disk", DISK_BYTES)]
     settings = {"archive_mode": "on", "archive_command": "false", "max_wal_size": f"{MAX_WAL_BYTES // MIB}MB"}

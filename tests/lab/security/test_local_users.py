@@ -14,6 +14,7 @@ import pytest
 
 from support.other_users import Place, give, needs_root, place, plant_link, run, swapping
 from support.paths import RECORDINGS
+from tierwise import _core
 from tierwise.api.views import View
 from tierwise.capture.record import Enough, record_running
 from tierwise.capture.schedule import Schedule
@@ -21,7 +22,7 @@ from tierwise.capture.target import load, of_pid
 from tierwise.cli.output import write_file
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
-from tierwise.host import ledger, tracing
+from tierwise.host import ledger
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.lab.studies import study
@@ -50,7 +51,9 @@ emulated = { profile = "nvme-dc" }
 [placements.emulated]
 default = "emulated"
 """
-cannot_record = pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
+cannot_record = pytest.mark.skipif(
+    _core.recording_impossible() is not None, reason="nothing can be recorded here"
+)
 
 
 @pytest.fixture

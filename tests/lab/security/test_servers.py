@@ -20,7 +20,8 @@ import pytest
 
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
-from tierwise.host import ledger, tracing, users
+from tierwise import _core
+from tierwise.host import ledger, users
 from tierwise.host.programs import Home
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
@@ -222,7 +223,7 @@ def words_of(recording: Path) -> str:
     return "\n".join(problems)
 
 
-@pytest.mark.skipif(tracing.impossible() is not None, reason="nothing can be recorded here")
+@pytest.mark.skipif(_core.recording_impossible() is not None, reason="nothing can be recorded here")
 def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngine, tmp_path: Path) -> None:
     secret = "hunter2-in-a-statement"
     load = (

@@ -143,12 +143,12 @@ def test_events_that_cannot_be_read_leave_the_whole_device(
 def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
     device: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused() -> None:
-        raise TierwiseError("cannot record here: no tracefs", "use a kernel that has it")
+    def refused(_: object) -> None:
+        raise TierwiseError("cannot record here: this kernel has no BTF", "use one that has it")
 
-    monkeypatch.setattr("tierwise.lab.studies.runner.real_devices.Tracing.open", refused)
+    monkeypatch.setattr("tierwise.lab.studies.runner.real_devices._core.RequestCounter", refused)
     result = measured(device, tmp_path / "results")
     assert not result.io
     assert all(role_io.io is not None for role_io in result.devices)
     (note,) = summarise("two", [result], 1).io_notes
-    assert "counted as a whole: cannot record here: no tracefs" in note
+    assert "counted as a whole: cannot record here: this kernel has no BTF" in note

@@ -1,4 +1,4 @@
-"""Recording's parts that need no tracing: schedule, cost, facts of files, targets."""
+"""Recording's parts that need no kernel: schedule, cost, facts of files, targets."""
 
 from __future__ import annotations
 

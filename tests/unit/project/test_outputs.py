@@ -36,7 +36,6 @@ KNOWN = {
     "host/disk/teardown.py": "the kernel's files",
     "host/processes.py": "/dev/null",
     "host/programs.py": "copies of programs in a directory of the caller's",
-    "host/tracing.py": "the kernel's files",
     "host/users.py": "open descriptors",
     "lab/studies/runner/session.py": "the link `latest` in a folder of results",
     "lab/validation/clients/go_tpc.py": "a link in a directory of the caller's",

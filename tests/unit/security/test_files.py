@@ -130,7 +130,7 @@ def test_a_ledger_that_others_may_write_is_refused(run_dir: Path) -> None:
     run_dir.chmod(0o755)
 
 
-@pytest.mark.parametrize("kind", ["directory", "disk", "tracing"])
+@pytest.mark.parametrize("kind", ["directory", "disk"])
 def test_an_entry_undoes_only_what_tierwise_makes(kind: str, run_dir: Path, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()

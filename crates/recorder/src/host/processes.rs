@@ -255,12 +255,12 @@ pub fn shares_namespace(pid: i32, kind: &str) -> bool {
     namespace(&pid.to_string()) == namespace("self")
 }
 
-/// Number and arguments of the call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
-pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 6])> {
+/// Number and first arguments of the call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
+pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 4])> {
     let text = text(format!("/proc/{pid}/task/{tid}/syscall"));
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
-    let mut arguments = [0; 6];
+    let mut arguments = [0; 4];
     for argument in &mut arguments {
         let digits = words.next()?.strip_prefix("0x")?;
         *argument = u64::from_str_radix(digits, 16).ok()?;

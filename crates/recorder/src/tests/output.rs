@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::*;
 
 const NOBODY: u32 = 65534;
+/// Of a recorder that was killed.
 const NAME: &str = "tierwise-record-1";
 const ROUNDS: u32 = 300;
 
@@ -68,14 +69,14 @@ fn shown(folder: &Path) -> usize {
 }
 
 fn refusal(out: &Path) -> String {
-    Output::begin(out, NAME).err().unwrap().message
+    Output::begin(out).err().unwrap().message
 }
 
 #[test]
 fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
     let home = Home::new();
     let (home, run) = (&home.path, home.path.join("run"));
-    let begin = || Output::begin(&home.join("out"), NAME).unwrap();
+    let begin = || Output::begin(&home.join("out")).unwrap();
     let output = begin();
     fs::write(output.path().join("table"), "x").unwrap();
     assert_eq!((output.size_bytes(), shown(home), shown(&run)), (1, 2, 1));
@@ -129,7 +130,7 @@ fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
         scope.spawn(|| swap(&theirs, &victim, &stop));
         for round in 0..ROUNDS {
             // It may fail, as its directory is moved away, but touches nothing else.
-            if let Ok(output) = Output::begin(&theirs.join(format!("out-{round}")), NAME) {
+            if let Ok(output) = Output::begin(&theirs.join(format!("out-{round}"))) {
                 let _ = fs::write(output.path().join("table"), "x");
                 let _ = output.keep();
             }

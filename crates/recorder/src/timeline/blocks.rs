@@ -49,49 +49,6 @@ impl DeviceRange {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Letters {
-    op: BlockOp,
-    preflush: bool,
-    fua: bool,
-    sync: bool,
-    meta: bool,
-}
-
-/// Letters are: F if a flush comes first; the operation, R W D DE F or N; then F for forced unit access, A
-/// for readahead, S for sync, M for metadata.
-fn letters(flags: [u8; 8]) -> Option<Letters> {
-    let end = flags.iter().position(|&byte| byte == 0).unwrap_or(8);
-    let text = &flags[..end];
-    let (preflush, rest) = match text {
-        [b'F', rest @ ..] if matches!(rest.first(), Some(b'W' | b'F' | b'R' | b'N' | b'D')) => {
-            (true, rest)
-        }
-        text => (false, text),
-    };
-    let (&op, after) = rest.split_first()?;
-    let op = match op {
-        b'R' => BlockOp::Read,
-        b'W' => BlockOp::Write,
-        b'D' => BlockOp::Discard,
-        b'F' => BlockOp::Flush,
-        b'N' if preflush => BlockOp::Flush,
-        _ => return None,
-    };
-    Some(Letters {
-        op,
-        preflush,
-        fua: after.contains(&b'F'),
-        sync: after.contains(&b'S'),
-        meta: after.contains(&b'M'),
-    })
-}
-
-/// What a request does, by the kernel's letters.
-pub(crate) fn operation(flags: [u8; 8]) -> Option<BlockOp> {
-    letters(flags).map(|letters| letters.op)
-}
-
 /// Requests of one burst.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -102,13 +59,12 @@ pub(super) struct Blocks {
 }
 
 /// What issue and completion of a request have in common; a flush has another sector in each.
-fn key(request: &Request, op: BlockOp) -> (u32, u64, BlockOp) {
-    let sector = if op == BlockOp::Flush {
-        0
-    } else {
-        request.sector
+fn key(request: &Request) -> (u32, u64, BlockOp) {
+    let sector = match request.op {
+        BlockOp::Flush => 0,
+        _ => request.sector,
     };
-    (request.device, sector, op)
+    (request.device, sector, request.op)
 }
 
 impl Blocks {
@@ -125,19 +81,18 @@ impl Blocks {
 
     /// A request was given to a device; its index if the device is a recorded one.
     pub(super) fn issue(&mut self, time_ns: u64, request: &Request, thread: u32) -> Option<usize> {
-        let letters = letters(request.flags)?;
-        let range = self.range(request, letters.op)?;
+        let range = self.range(request)?;
         let index = self.rows.len();
-        self.underway.insert(key(request, letters.op), index);
+        self.underway.insert(key(request), index);
         self.rows.push(Block {
             device: range.device,
             sector: range.within(request.sector),
             sectors: request.sectors,
-            op: letters.op,
-            fua: letters.fua,
-            preflush: letters.preflush && letters.op != BlockOp::Flush,
-            sync: letters.sync,
-            meta: letters.meta,
+            op: request.op,
+            fua: request.fua,
+            preflush: request.preflush && request.op != BlockOp::Flush,
+            sync: request.sync,
+            meta: request.meta,
             issued_ns: time_ns,
             completed_ns: 0,
             thread,
@@ -146,14 +101,13 @@ impl Blocks {
         Some(index)
     }
 
-    fn range(&self, request: &Request, op: BlockOp) -> Option<DeviceRange> {
-        DeviceRange::of(&self.ranges, request.device, request.sector, op)
+    fn range(&self, request: &Request) -> Option<DeviceRange> {
+        DeviceRange::of(&self.ranges, request.device, request.sector, request.op)
     }
 
     pub(super) fn complete(&mut self, time_ns: u64, request: &Request) {
-        if let Some(op) = operation(request.flags)
-            && self.range(request, op).is_some()
-            && let Some(index) = self.underway.remove(&key(request, op))
+        if self.range(request).is_some()
+            && let Some(index) = self.underway.remove(&key(request))
         {
             self.rows[index].completed_ns = time_ns;
         }
@@ -170,12 +124,6 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Option<Letters> {
-        let mut flags = [0; 8];
-        flags[..text.len()].copy_from_slice(text.as_bytes());
-        letters(flags)
-    }
-
     #[test]
     fn a_volume_in_two_places_has_sectors_of_its_own() {
         let place = |first_sector, offset_sectors| DeviceRange {
@@ -187,48 +135,11 @@ mod tests {
         };
         let mut blocks = Blocks::new(vec![place(5000, 0), place(2000, 100)]);
         let mut sector_of = |sector| {
-            let request = Request {
-                device: 8 << 20,
-                sector,
-                sectors: 8,
-                flags: *b"W\0\0\0\0\0\0\0",
-            };
-            let row = blocks.issue(1, &request, 0)?;
+            let row = blocks.issue(1, &Request::of(8 << 20, sector, 8, "W"), 0)?;
             Some((blocks.rows[row].device, blocks.rows[row].sector))
         };
         assert_eq!(sector_of(5008), Some((3, 8)));
         assert_eq!(sector_of(2008), Some((3, 108)));
         assert_eq!(sector_of(2100), None);
-    }
-
-    #[test]
-    fn letters_are_told_apart() {
-        let plain = Letters {
-            op: BlockOp::Write,
-            preflush: false,
-            fua: false,
-            sync: false,
-            meta: false,
-        };
-        assert_eq!(read("W"), Some(plain));
-        let journal = Letters {
-            preflush: true,
-            fua: true,
-            sync: true,
-            meta: true,
-            ..plain
-        };
-        assert_eq!(read("FWFSM"), Some(journal));
-        let flush = Letters {
-            op: BlockOp::Flush,
-            preflush: true,
-            ..plain
-        };
-        assert_eq!(read("FF"), Some(flush));
-        assert_eq!(read("F").map(|letters| letters.op), Some(BlockOp::Flush));
-        assert_eq!(read("RA").map(|letters| letters.op), Some(BlockOp::Read));
-        assert_eq!(read("DE").map(|letters| letters.op), Some(BlockOp::Discard));
-        assert_eq!(read("N"), None);
-        assert_eq!(read(""), None);
     }
 }

@@ -21,7 +21,7 @@ impl Tables {
         pid: i32,
         time_ns: u64,
         number: u32,
-        arguments: [u64; 6],
+        arguments: [u64; 4],
     ) {
         let mut call = Underway {
             number,

@@ -30,7 +30,6 @@ use track::{Cores, Phase, Track};
 use crate::event::{Event, EventKind, Request, SwitchState};
 
 pub use blocks::DeviceRange;
-pub(crate) use blocks::operation;
 pub use files::Extent;
 pub(crate) use files::{Extents, FileFacts};
 
@@ -302,7 +301,7 @@ impl Timeline {
         (at, self.pid_of(tid))
     }
 
-    fn enter(&mut self, at: usize, pid: i32, time_ns: u64, number: u32, arguments: [u64; 6]) {
+    fn enter(&mut self, at: usize, pid: i32, time_ns: u64, number: u32, arguments: [u64; 4]) {
         self.close_call(at, time_ns);
         let track = &mut self.tracks[at];
         track.acts();

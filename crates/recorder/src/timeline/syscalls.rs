@@ -207,6 +207,25 @@ fn naming(number: libc::c_long) -> Option<Shape> {
     })
 }
 
+/// As generic kernels, and this one, number them; the headers of the C library may be older.
+const FUTEX_WAKE: libc::c_long = 454;
+const FUTEX_WAIT: libc::c_long = 455;
+
+/// Whether a call is recorded: the input and output of databases, their waits, and calls that change the numbers or names
+/// of files.
+pub(crate) fn is_recorded(number: u32) -> bool {
+    let shape = shape(number);
+    match libc::c_long::from(number) {
+        // PostgreSQL asks for the length of a file so at every look; nobody's reads depend on it.
+        libc::SYS_lseek | libc::SYS_flock | libc::SYS_sync => false,
+        libc::SYS_truncate | libc::SYS_connect | libc::SYS_socketpair | libc::SYS_pipe2 => true,
+        libc::SYS_io_setup | libc::SYS_memfd_create | FUTEX_WAKE | FUTEX_WAIT => true,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_pipe | libc::SYS_eventfd | libc::SYS_epoll_create => true,
+        _ => shape.kind != CallKind::Other || shape.change != Change::None,
+    }
+}
+
 /// Whether a call cuts or extends a file to the length in argument 1.
 pub(crate) fn shortens(number: u32) -> bool {
     libc::c_long::from(number) == libc::SYS_ftruncate

@@ -11,7 +11,7 @@ use crate::event::SwitchState;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Underway {
     pub number: u32,
-    pub arguments: [u64; 6],
+    pub arguments: [u64; 4],
     pub shape: Shape,
     /// Where it lies among the calls of its thread.
     pub index: u32,

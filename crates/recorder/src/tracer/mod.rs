@@ -1,27 +1,26 @@
-//! Decodes kernel tracepoints, read in binary from private instances of the tracer, into events.
+//! Records threads, calls and requests by programs in the kernel, and makes events of the records.
 //!
-//! A tracer is switched on for a burst at a time; between bursts it costs the machine nothing. The data of a
-//! burst is decoded later: `BurstTracer::begin` and `BurstTracer::end`, then `RawBurst::decode`.
+//! The programs are attached for a burst at a time; between bursts they cost the machine nothing. The records of a burst
+//! are decoded later: `BurstTracer::begin` and `BurstTracer::end`, then `RawBurst::decode`.
 
-mod bpf;
 mod burst_tracer;
-pub(crate) mod decode;
-mod instance;
+mod kernel;
 mod opens;
 mod raw_burst;
+mod record;
 mod replies;
 
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
-pub(crate) use decode::Decoder;
-pub(crate) use instance::Completions;
+pub(crate) use kernel::Completions;
+pub use kernel::impossible;
 pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};
 
 #[cfg(test)]
 mod tests {
-    //! The tracer on pages written here, and on a real kernel where that is possible.
+    //! The tracer on records written here, and on a real kernel where that is possible.
 
     mod decoding;
     mod live;
-    mod pages;
+    mod streams;
 }

@@ -1,9 +1,8 @@
-//! One burst in raw form: pages, the facts from `/proc` at its start, and the opens.
+//! One burst in raw form: records, the facts from `/proc` at its start, and the opens.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::iter;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +12,9 @@ use std::time::Duration;
 use itertools::Itertools;
 use memmap2::Mmap;
 
-use super::decode::{self, Decoder};
 use super::opens::{Open, Opens};
-use super::replies::{Replies, Reply};
+use super::record::{REPLY, Record};
+use super::replies::Replies;
 use crate::event::{Event, EventKind};
 use crate::host::machine::CpuTime;
 use crate::host::processes::{self, LiveThread, OpenFile};
@@ -43,7 +42,6 @@ pub struct RawBurst {
     /// Calls that threads were in when it began.
     pub(super) calls: Vec<(i32, EventKind)>,
     pub(super) opens: Vec<Open>,
-    pub(super) replies: Vec<Reply>,
     pub(super) streams: Vec<Stream>,
 }
 
@@ -119,9 +117,9 @@ impl RawBurst {
     }
 
     /// Passes its events to `sink` in order of time, between a start and an end.
-    pub fn decode(&self, decoder: &Decoder, mut sink: impl FnMut(Event)) -> Decoded {
+    pub fn decode(&self, mut sink: impl FnMut(Event)) -> Decoded {
         let mut opens = Opens::new(&self.opens);
-        let mut replies = Replies::new(&self.replies);
+        let mut replies = Replies::default();
         let targets = self.targets();
         let mut count = 0;
         let untraced = |time_ns: u64, tid: i32, kind: EventKind| Event {
@@ -134,11 +132,13 @@ impl RawBurst {
         for (tid, entered) in &self.calls {
             sink(untraced(self.start_ns, *tid, entered.clone()));
         }
-        for (time_ns, cpu, record) in merged(&self.streams) {
-            if !(self.start_ns..=self.end_ns).contains(&time_ns) {
+        for (cpu, record) in merged(&self.streams) {
+            if !(self.start_ns..=self.end_ns).contains(&record.time_ns) {
                 continue;
             }
-            if let Some(mut event) = decoder.decode(cpu, time_ns, record) {
+            if record.kind == REPLY {
+                replies.begin(record);
+            } else if let Some(mut event) = record.event(cpu) {
                 count += 1;
                 attribute(&mut event, record, &targets, &self.clients);
                 if let Some(opened) = opens.before(&event) {
@@ -167,18 +167,18 @@ impl RawBurst {
 }
 
 /// The records of all streams by time, each with its core; of equal times, those of the earlier stream first.
-pub(super) fn merged(streams: &[Stream]) -> impl Iterator<Item = (u64, u16, &[u8])> {
+pub(super) fn merged(streams: &[Stream]) -> impl Iterator<Item = (u16, &Record)> {
     let numbered = streams.iter().enumerate().map(|(number, stream)| {
         let records = stream.records();
-        records.map(move |(time_ns, record)| ((time_ns, number), stream.cpu, record))
+        records.map(move |record| ((record.time_ns, number), stream.cpu, record))
     });
     let merged = numbered.kmerge_by(|one, other| one.0 < other.0);
-    merged.map(|((time_ns, _), cpu, record)| (time_ns, cpu, record))
+    merged.map(|(_, cpu, record)| (cpu, record))
 }
 
 /// A sender on the loopback wakes the receiver in a software interrupt, but by its own doing. This holds
 /// where one of them is a target's and the other a client, or the clients are not known yet.
-fn attribute(event: &mut Event, record: &[u8], targets: &[i32], clients: &[i32]) {
+fn attribute(event: &mut Event, record: &Record, targets: &[i32], clients: &[i32]) {
     if let EventKind::Waking {
         interrupt, woken, ..
     } = &mut event.kind
@@ -190,7 +190,7 @@ fn attribute(event: &mut Event, record: &[u8], targets: &[i32], clients: &[i32])
         };
         let pair = |one: i32, other: i32| own(one) && client(other);
         let loopback = pair(*woken, event.tid) || pair(event.tid, *woken);
-        *interrupt = *interrupt && !(loopback && decode::in_soft_interrupt(record));
+        *interrupt = *interrupt && !(loopback && record.in_soft_interrupt());
     }
 }
 
@@ -204,11 +204,11 @@ const BUSIEST_OVER_LEAST: u32 = 20;
 /// woken by them, and belong neither to it nor to the kernel.
 ///
 /// Both, since an interrupt may use any thread's time to wake a session whose request is done.
-pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
+pub fn clients_in(burst: &RawBurst) -> Vec<i32> {
     let own = burst.targets();
     let is_own = |tid: i32| own.binary_search(&tid).is_ok();
     let (mut asked, mut answered) = (HashMap::<i32, u32>::new(), HashSet::new());
-    burst.decode(decoder, |event| {
+    burst.decode(|event| {
         if let EventKind::Waking {
             woken,
             interrupt: false,
@@ -231,25 +231,27 @@ pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
     asked.into_keys().sorted_unstable().collect()
 }
 
-// Raw data of one burst: pages of the kernel's ring buffers by instance and core, to be decoded later.
-//
-// A page, as `trace_pipe_raw` gives it, has a header, then records with time deltas.
+// The records of one burst by core, to be decoded later.
 
-/// Pages are kept in pieces of this size, so that growing never copies.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Records are kept in pieces of this number, so that growing never copies.
+const CHUNK_RECORDS: usize = 1 << 14;
 
-/// Pages of one core of one instance, one after the other, each cut to its used length.
+/// Records of one core, by time.
 #[derive(Default)]
 pub struct Stream {
     pub cpu: u16,
     full: Vec<Chunk>,
-    last: Vec<u8>,
+    last: Vec<Record>,
     stored: Option<Arc<Mmap>>,
 }
 
 enum Chunk {
-    Memory(Vec<u8>),
-    File { offset: usize, length: usize },
+    Memory(Vec<Record>),
+    /// Place in the spool's file, in records.
+    File {
+        first: usize,
+        records: usize,
+    },
 }
 
 /// Storage for pieces of streams: memory, and beyond a limit a file without a name, that ends with its burst.
@@ -269,16 +271,19 @@ impl Spool {
         })
     }
 
-    fn keep(&mut self, chunk: Vec<u8>) -> io::Result<Chunk> {
-        let length = chunk.len();
-        if let Some(left) = self.memory_left.checked_sub(length) {
+    fn keep(&mut self, records: Vec<Record>) -> io::Result<Chunk> {
+        let bytes = as_bytes(&records);
+        if let Some(left) = self.memory_left.checked_sub(bytes.len()) {
             self.memory_left = left;
-            return Ok(Chunk::Memory(chunk));
+            return Ok(Chunk::Memory(records));
         }
-        let offset = self.written;
-        self.file.write_all(&chunk)?;
-        self.written += length;
-        Ok(Chunk::File { offset, length })
+        self.file.write_all(bytes)?;
+        let first = self.written;
+        self.written += records.len();
+        Ok(Chunk::File {
+            first,
+            records: records.len(),
+        })
     }
 
     /// Lets streams read what is in the file.
@@ -293,6 +298,18 @@ impl Spool {
         }
         Ok(())
     }
+}
+
+fn as_bytes(records: &[Record]) -> &[u8] {
+    // SAFETY: a record has no bytes between its fields.
+    unsafe { std::slice::from_raw_parts(records.as_ptr().cast(), size_of_val(records)) }
+}
+
+fn of_bytes(bytes: &[u8]) -> &[Record] {
+    // SAFETY: a record takes any bytes; what is not a whole one, or not aligned, is not among those taken.
+    let (before, records, _) = unsafe { bytes.align_to::<Record>() };
+    assert!(before.is_empty(), "a mapping begins at a page");
+    records
 }
 
 /// A file that is gone when it is closed, however its program ends.
@@ -318,130 +335,36 @@ impl Stream {
         }
     }
 
-    /// Appends a page; one that is none, or empty, is dropped.
-    pub fn push(&mut self, page: &[u8], spool: &mut Spool) -> io::Result<()> {
-        let Some(used) = used_bytes(page).filter(|&used| used > HEADER_BYTES) else {
-            return Ok(());
-        };
-        if self.last.len() + used > self.last.capacity() {
-            let empty = Vec::with_capacity(CHUNK_BYTES.max(used));
+    /// Appends a record. One that an interrupt made while an earlier one was being filled comes too early.
+    pub fn push(&mut self, record: Record, spool: &mut Spool) -> io::Result<()> {
+        if self.last.len() == self.last.capacity() {
+            let empty = Vec::with_capacity(CHUNK_RECORDS);
             let full = std::mem::replace(&mut self.last, empty);
             self.full.push(spool.keep(full)?);
         }
-        self.last.extend_from_slice(&page[..used]);
+        let later = self.last.iter().rev();
+        let later = later.take_while(|other| other.time_ns > record.time_ns);
+        self.last.insert(self.last.len() - later.count(), record);
         Ok(())
     }
 
     pub fn bytes(&self) -> u64 {
-        self.chunks().map(|chunk| chunk.len() as u64).sum()
+        let pieces = self.chunks().map(size_of_val);
+        pieces.sum::<usize>() as u64
     }
 
-    /// Its records in the order they were made.
-    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        let pages = self
-            .chunks()
-            .flat_map(|mut rest| iter::from_fn(move || rest.split_off(..used_bytes(rest)?)));
-        pages.flat_map(Records::of)
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.chunks().flatten()
     }
 
-    fn chunks(&self) -> impl Iterator<Item = &[u8]> {
+    fn chunks(&self) -> impl Iterator<Item = &[Record]> {
         let full = self.full.iter().map(|chunk| match chunk {
-            Chunk::Memory(bytes) => bytes,
-            Chunk::File { offset, length } => match &self.stored {
-                Some(mapping) => &mapping[*offset..][..*length],
+            Chunk::Memory(records) => &records[..],
+            Chunk::File { first, records } => match &self.stored {
+                Some(mapping) => &of_bytes(mapping)[*first..][..*records],
                 None => &[],
             },
         });
         full.chain([&self.last[..]])
     }
-}
-
-/// Length of the page's header: a time and how much is committed.
-const HEADER_BYTES: usize = 16;
-
-const LENGTH_MASK: u64 = (1 << 27) - 1;
-
-const PADDING: u32 = 29;
-const TIME_EXTEND: u32 = 30;
-const TIME_STAMP: u32 = 31;
-
-/// Bits of a whole time that an absolute time stamp leaves to the page's own.
-const STAMP_BITS: u32 = 59;
-
-/// The records of one page, each with its time; ends at the first that is not whole.
-pub struct Records<'a> {
-    rest: &'a [u8],
-    time_ns: u64,
-}
-
-/// Number of bytes in use in a page, with its header; none for a page that is not one.
-pub fn used_bytes(page: &[u8]) -> Option<usize> {
-    let committed = usize::try_from(word(page, 8)? & LENGTH_MASK).ok()?;
-    let used = HEADER_BYTES + committed;
-    (used <= page.len()).then_some(used)
-}
-
-impl<'a> Records<'a> {
-    /// Of a page, its header first.
-    pub fn of(page: &'a [u8]) -> Self {
-        let used = used_bytes(page).unwrap_or(0);
-        Self {
-            rest: page.get(HEADER_BYTES..used).unwrap_or_default(),
-            time_ns: word(page, 0).unwrap_or(0),
-        }
-    }
-
-    /// Takes `length` bytes and returns those after the record's head.
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length.next_multiple_of(4))?;
-        self.rest = rest;
-        taken.get(4..)
-    }
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = (u64, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let head = half_word(self.rest, 0)?;
-            let (kind, delta) = (head & 31, u64::from(head >> 5));
-            match kind {
-                PADDING if delta == 0 => return None,
-                PADDING => {
-                    self.time_ns += delta;
-                    let length = half_word(self.rest, 4)? as usize;
-                    self.take(length.checked_add(4)?)?;
-                }
-                TIME_EXTEND => {
-                    self.time_ns += delta | u64::from(half_word(self.rest, 4)?) << 27;
-                    self.take(8)?;
-                }
-                TIME_STAMP => {
-                    let stamp = delta | u64::from(half_word(self.rest, 4)?) << 27;
-                    self.time_ns = self.time_ns >> STAMP_BITS << STAMP_BITS | stamp;
-                    self.take(8)?;
-                }
-                0 => {
-                    self.time_ns += delta;
-                    let length = half_word(self.rest, 4)? as usize;
-                    let record = self.take(length.checked_add(4)?)?;
-                    return Some((self.time_ns, record.get(4..)?));
-                }
-                words => {
-                    self.time_ns += delta;
-                    let record = self.take(4 + 4 * words as usize)?;
-                    return Some((self.time_ns, record));
-                }
-            }
-        }
-    }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn half_word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -12,8 +12,8 @@ Record what a running database does, for tierwise on another machine.
   tierwise-record -o DIR --pid PID --seconds 300
   tierwise-record -o DIR --engine postgres
 
-It reads the kernel's tracepoints. It asks the database nothing, changes nothing in it and
-installs nothing. It needs root and Linux 5.10 or later. Ctrl-C ends it early and keeps the
+It loads programs into the kernel. It asks the database nothing, changes nothing in it and
+installs nothing. It needs root and Linux 5.15 or later. Ctrl-C ends it early and keeps the
 recording. Copy DIR to a machine with tierwise: tierwise profile DIR, tierwise predict DIR.
 
 Which database, one of:

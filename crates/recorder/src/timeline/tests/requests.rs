@@ -50,14 +50,7 @@ impl Script {
 }
 
 fn request(sector: u64, sectors: u32, letters: &str) -> Request {
-    let mut flags = [0; 8];
-    flags[..letters.len()].copy_from_slice(letters.as_bytes());
-    Request {
-        device: 7 << 20,
-        sector,
-        sectors,
-        flags,
-    }
+    Request::of(7 << 20, sector, sectors, letters)
 }
 
 #[test]

@@ -1,40 +1,25 @@
-//! Records of tracepoints become events.
+//! Records of the programs become events.
 
-use tierwise_recording::TransactionStatus::{self, Idle, InTransaction, Unknown};
+use tierwise_recording::BlockOp;
+use tierwise_recording::TransactionStatus::{self, Idle, Unknown};
 
-use super::pages::PageBuilder;
-use crate::event::{Event, EventKind, SwitchState};
+use crate::event::{Event, EventKind, Request, SwitchState};
 use crate::host::processes::LiveThread;
 use crate::tracer::clients_in;
-use crate::tracer::decode::{Decoder, Format, Meaning};
 use crate::tracer::opens::{Open, Opens};
 use crate::tracer::raw_burst::{RawBurst, Spool, Stream, merged};
-use crate::tracer::replies::{Replies, Reply};
+use crate::tracer::record::{ENDED, EXIT, FORK, ISSUE, REPLY, Record, SWITCH, WAKING};
+use crate::tracer::replies::Replies;
 
-const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
-\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
-
-/// With fields as `DECLARATION OFFSET SIZE SIGNED`.
-fn format(id: u16, fields: &[&str]) -> Format {
-    let mut text = format!("name: x\nID: {id}\nformat:\n{COMMON}\n");
-    for field in fields {
-        let mut words = field.rsplitn(4, ' ');
-        let [signed, size, offset, declaration] = [(); 4].map(|()| words.next().expect("four"));
-        text +=
-            &format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
+fn record(time_ns: u64, kind: u8, tid: i32, number: u32, words: &[u64]) -> Record {
+    Record {
+        time_ns,
+        kind,
+        tid,
+        number,
+        words: std::array::from_fn(|at| words.get(at).copied().unwrap_or(0)),
+        ..Record::default()
     }
-    Format::parse(&text).expect("written as the kernel does")
-}
-
-/// A record: number, flags, thread, then words of four bytes.
-fn record(id: u16, flags: u8, tid: i32, words: &[u32]) -> Vec<u8> {
-    let mut bytes = id.to_ne_bytes().to_vec();
-    bytes.extend([flags, 0]);
-    bytes.extend(tid.to_ne_bytes());
-    words
-        .iter()
-        .for_each(|word| bytes.extend(word.to_ne_bytes()));
-    bytes
 }
 
 fn live(tid: i32) -> LiveThread {
@@ -47,69 +32,27 @@ fn live(tid: i32) -> LiveThread {
     }
 }
 
-/// A stream of one page, with records at these distances in time.
-fn stream<'a>(
-    cpu: u16,
-    start_ns: u64,
-    records: impl IntoIterator<Item = (u32, &'a [u8])>,
-) -> Stream {
-    let page = records
-        .into_iter()
-        .fold(PageBuilder::at(start_ns), |page, (delta, record)| {
-            page.short(delta, record)
-        });
+pub fn stream(cpu: u16, records: impl IntoIterator<Item = Record>) -> Stream {
     let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
     let mut stream = Stream::new(cpu);
-    stream.push(&page.finish(), &mut spool).expect("memory");
+    for record in records {
+        stream.push(record, &mut spool).expect("memory");
+    }
     stream
 }
 
 /// A burst of thread 7 in which threads are woken: flags, waker, woken.
 fn burst_of_wakes(wakes: &[(u8, i32, i32)]) -> RawBurst {
-    let wakes = wakes.iter();
-    let records: Vec<_> = wakes
-        .map(|&(flags, waker, woken)| record(2, flags, waker, &[woken.cast_unsigned(), 0]))
-        .collect();
+    let woken = |&(flags, waker, woken): &(u8, i32, i32)| Record {
+        flags,
+        ..record(1, WAKING, waker, 0, &[woken as u64])
+    };
     RawBurst {
         end_ns: 100,
         threads: vec![live(7)],
-        streams: vec![stream(0, 1, records.iter().map(|record| (1, &record[..])))],
+        streams: vec![stream(0, wakes.iter().map(woken))],
         ..RawBurst::default()
     }
-}
-
-fn decoder() -> Decoder {
-    let switch = [
-        "pid_t prev_pid 8 4 1",
-        "long prev_state 12 4 1",
-        "char next_comm[16] 16 4 0",
-        "pid_t next_pid 20 4 1",
-    ];
-    let waking = ["pid_t pid 8 4 1", "int target_cpu 12 4 1"];
-    let (number, result) = ("int __syscall_nr 8 4 1", "long ret 12 4 1");
-    let mut decoder = Decoder::default();
-    assert!(decoder.learn(Meaning::Switch, &format(1, &switch)));
-    assert!(decoder.learn(Meaning::Waking, &format(2, &waking)));
-    assert!(decoder.learn(Meaning::Enter, &format(3, &[number])));
-    assert!(decoder.learn(Meaning::Exit, &format(4, &[number, result])));
-    decoder
-}
-
-#[test]
-fn a_format_is_read_as_the_kernel_writes_it() {
-    let fields = ["const char * filename 24 8 0", "char rwbs[10] 34 10 0"];
-    let format = format(77, &fields);
-    assert_eq!(format.id, 77);
-    assert_eq!(format.field("filename").map(|field| field.offset), Some(24));
-    assert_eq!(format.field("rwbs").map(|field| field.size), Some(10));
-    assert_eq!(format.field("missing"), None);
-    assert_eq!(Format::parse("no format"), None);
-}
-
-#[test]
-fn a_tracepoint_without_a_needed_field_is_refused() {
-    let lacking = format(5, &["pid_t prev_pid 8 4 1"]);
-    assert!(!Decoder::default().learn(Meaning::Switch, &lacking));
 }
 
 #[test]
@@ -124,9 +67,8 @@ fn switches_tell_how_the_thread_left() {
         (0x10, SwitchState::Dead),
     ];
     for (bits, expected) in states {
-        let event = decoder()
-            .decode(1, 5, &record(1, 0, 8, &[7, bits, 0, 9]))
-            .expect("known");
+        let switch = record(5, SWITCH, 7, bits, &[9]);
+        let event = switch.event(1).expect("known");
         let kind = EventKind::Switch {
             previous: 7,
             state: expected,
@@ -137,55 +79,74 @@ fn switches_tell_how_the_thread_left() {
 }
 
 #[test]
-fn results_below_zero_stay_so_and_arguments_are_told() {
-    let exit = decoder().decode(0, 5, &record(4, 0, 8, &[17, (-11_i32).cast_unsigned()]));
+fn results_below_zero_stay_so() {
+    let exit = record(5, EXIT, 8, 17, &[(-11_i64).cast_unsigned()]);
     let kind = EventKind::Exit {
         number: 17,
         result: -11,
     };
-    assert_eq!(exit.expect("known").kind, kind);
-    let enter = decoder().decode(0, 5, &record(3, 0, 8, &[17, 0, 6, 0, 0x1000, 1]));
-    let kind = EventKind::Enter {
-        number: 17,
-        arguments: [6, 0x1_0000_1000, 0, 0, 0, 0],
-    };
-    assert_eq!(enter.expect("known").kind, kind);
+    assert_eq!(exit.event(0).expect("known").kind, kind);
 }
 
 #[test]
-fn unknown_and_short_records_are_left_out() {
-    assert_eq!(decoder().decode(0, 5, &record(99, 0, 8, &[1, 2, 3])), None);
-    let whole = record(1, 0, 8, &[7, 0, 0, 9]);
-    for length in 0..whole.len() {
-        assert_eq!(decoder().decode(0, 5, &whole[..length]), None);
+fn a_thread_has_the_name_before_the_first_zero() {
+    let words = [*b"postgres", *b": x\0\0\0\0\0"].map(u64::from_ne_bytes);
+    let fork = Record {
+        flags: 1,
+        ..record(5, FORK, 8, 9, &words)
+    };
+    let kind = EventKind::Fork {
+        child: 9,
+        name: "postgres: x".to_owned(),
+        thread: true,
+    };
+    assert_eq!(fork.event(0).expect("known").kind, kind);
+}
+
+#[test]
+fn a_request_is_what_its_number_and_flags_say() {
+    let request = |number: u32, flags: u8, sector: u64| {
+        let record = Record {
+            flags,
+            ..record(5, ISSUE, 8, number, &[8 << 20, sector, 16])
+        };
+        match record.event(0).map(|event| event.kind) {
+            Some(EventKind::Issue(request)) => Some(request),
+            _ => None,
+        }
+    };
+    for (number, flags, letters) in [(0, 0, "R"), (1, 1 | 2 | 8 | 16, "FWFSM"), (3, 0, "D"), (5, 8, "DS")] {
+        let expected = Request::of(8 << 20, 100, 16, letters);
+        assert_eq!(request(number, flags, 100), Some(expected), "{letters}");
     }
+    let flush = request(2, 1, u64::MAX).expect("a flush");
+    assert_eq!((flush.sector, flush.op, flush.preflush), (0, BlockOp::Flush, true));
+    assert_eq!(request(9, 0, 100), None);
+}
+
+#[test]
+fn unknown_records_are_left_out() {
+    assert_eq!(record(5, 99, 8, 1, &[2, 3]).event(0), None);
 }
 
 #[test]
 fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
-    let [a, c] = [[b'a'; 4], [b'c'; 4]];
+    let ended = |time_ns| record(time_ns, ENDED, 1, 0, &[]);
     let streams = [
-        stream(0, 0, [(1, &a[..]), (3, &a)]),
-        stream(1, 0, []),
-        stream(2, 0, [(1, &c[..]), (1, &c), (2, &c)]),
+        stream(0, [1, 4].map(ended)),
+        stream(1, []),
+        stream(2, [1, 2, 4].map(ended)),
     ];
-    let order = merged(&streams).map(|(time_ns, cpu, record)| (time_ns, cpu, record[0]));
-    let expected = [
-        (1, 0, b'a'),
-        (1, 2, b'c'),
-        (2, 2, b'c'),
-        (4, 0, b'a'),
-        (4, 2, b'c'),
-    ];
+    let order = merged(&streams).map(|(cpu, record)| (record.time_ns, cpu));
+    let expected = [(1, 0), (1, 2), (2, 2), (4, 0), (4, 2)];
     assert_eq!(order.collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn a_burst_has_what_lies_between_its_edges() {
-    let wake = record(2, 0, 8, &[7, 1]);
-    let streams = [(0, [0, 10, 10]), (1, [5, 10, 90])];
-    let streams =
-        streams.map(|(cpu, deltas)| stream(cpu, 100, deltas.map(|delta| (delta, &wake[..]))));
+    let wake = |time_ns| record(time_ns, WAKING, 8, 1, &[7]);
+    let streams = [(0, [100, 110, 120]), (1, [105, 115, 205])];
+    let streams = streams.map(|(cpu, times)| stream(cpu, times.map(wake)));
     let burst = RawBurst {
         start_ns: 105,
         end_ns: 120,
@@ -193,9 +154,7 @@ fn a_burst_has_what_lies_between_its_edges() {
         ..RawBurst::default()
     };
     let mut events = Vec::new();
-    let decoded = burst.decode(&decoder(), |event| {
-        events.push((event.time_ns, event.cpu, event.kind))
-    });
+    let decoded = burst.decode(|event| events.push((event.time_ns, event.cpu, event.kind)));
     assert_eq!(decoded.events, 4);
     let times = events.iter().map(|(time_ns, cpu, _)| (*time_ns, *cpu));
     let expected = [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)];
@@ -206,11 +165,11 @@ fn a_burst_has_what_lies_between_its_edges() {
 
 #[test]
 fn a_client_that_sends_through_the_loopback_is_the_waker() {
-    let (soft, hard) = (0x10, 0x08);
+    let (soft, hard) = (2, 1);
     let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
     let burst = burst_of_wakes(&wakes.map(|(flags, waker)| (flags, waker, 7)));
     let mut interrupts = Vec::new();
-    burst.decode(&decoder(), |event| {
+    burst.decode(|event| {
         if let EventKind::Waking { interrupt, .. } = event.kind {
             interrupts.push(interrupt);
         }
@@ -220,11 +179,11 @@ fn a_client_that_sends_through_the_loopback_is_the_waker() {
 
 #[test]
 fn a_client_wakes_the_target_and_is_woken_by_it() {
-    let (soft, own) = (0x10, std::process::id() as i32);
+    let (soft, own) = (2, std::process::id() as i32);
     let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
     let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
     let burst = burst_of_wakes(&[&talk[..], &disturbed].concat());
-    assert_eq!(clients_in(&burst, &decoder()), [own]);
+    assert_eq!(clients_in(&burst), [own]);
 }
 
 #[test]
@@ -282,33 +241,26 @@ fn opened(
 }
 
 #[test]
-fn the_same_number_stands_for_one_file_after_another() {
+fn an_open_belongs_to_the_call_that_ended_with_it() {
     let heard = [
         open(1_000, 5, 3, "/a"),
         open(9_000, 5, 3, "/b"),
-        open(1_500, 6, 3, "/c"),
+        open(1_000, 6, 3, "/c"),
     ];
     let mut opens = Opens::new(&heard);
     let file = |path: &str| Some((3, path.to_owned()));
-    assert_eq!(opened(&mut opens, 1_100, libc::SYS_openat, 3), file("/a"));
-    assert_eq!(opened(&mut opens, 5_000, libc::SYS_read, 3), None);
-    assert_eq!(opened(&mut opens, 9_100, libc::SYS_openat, 3), file("/b"));
-    let other = opens.before(&exit(1_400, 6, libc::SYS_openat, 3));
-    let expected = EventKind::Opened {
-        fd: 3,
-        path: "/c".to_owned(),
-    };
-    assert_eq!(other.map(|event| event.kind), Some(expected));
-    assert_eq!((opens.seen, opens.unresolved), (3, 0));
+    assert_eq!(opened(&mut opens, 1_000, libc::SYS_openat, 3), file("/a"));
+    assert_eq!(opened(&mut opens, 1_000, libc::SYS_read, 3), None);
+    assert_eq!(opened(&mut opens, 9_000, libc::SYS_openat, 3), file("/b"));
+    assert_eq!((opens.seen, opens.unresolved), (2, 0));
 }
 
 #[test]
-fn a_path_of_long_ago_is_not_taken_and_the_open_counts_as_unresolved() {
+fn an_open_without_a_path_counts_as_unresolved() {
     let heard = [open(1_000, 5, 3, "/a")];
     let mut opens = Opens::new(&heard);
     for result in [3, -2] {
-        let found = opened(&mut opens, 50_000_000, libc::SYS_openat, result);
-        assert_eq!(found, None);
+        assert_eq!(opened(&mut opens, 1_001, libc::SYS_openat, result), None);
     }
     assert_eq!((opens.seen, opens.unresolved), (1, 1));
 }
@@ -317,26 +269,21 @@ fn a_path_of_long_ago_is_not_taken_and_the_open_counts_as_unresolved() {
 fn a_removal_names_its_file_without_a_number() {
     let heard = [open(1_000, 5, 0, "/gone")];
     let mut opens = Opens::new(&heard);
-    let removed = opened(&mut opens, 1_100, libc::SYS_unlinkat, 0);
+    let removed = opened(&mut opens, 1_000, libc::SYS_unlinkat, 0);
     assert_eq!(removed, Some((-1, "/gone".into())));
     assert_eq!(opens.seen, 0);
 }
 
-fn reply(time_ns: u64, tid: i32, length_bytes: u64, status: TransactionStatus) -> Reply {
-    Reply {
-        time_ns,
-        tid,
-        length_bytes,
-        status,
-    }
+/// A call that sends a message of this length, which ends with `tail`.
+fn send(time_ns: u64, tid: i32, length_bytes: u64, tail: [u8; 8]) -> Record {
+    record(time_ns, REPLY, tid, 0, &[length_bytes, u64::from_ne_bytes(tail)])
 }
 
+const READY: [u8; 8] = [b'C', 0, b'Z', 0, 0, 0, 5, b'I'];
+
 /// When the call of an exit of `send` began, and how its data ends.
-fn replied(replies: &mut Replies<'_>, time_ns: u64, tid: i32, result: i64) -> Placed {
-    match replies
-        .before(&exit(time_ns, tid, libc::SYS_sendto, result))?
-        .kind
-    {
+fn replied(replies: &mut Replies, time_ns: u64, number: libc::c_long, result: i64) -> Placed {
+    match replies.before(&exit(time_ns, 5, number, result))?.kind {
         EventKind::Replied { begun_ns, status } => Some((begun_ns, status)),
         _ => None,
     }
@@ -346,32 +293,21 @@ type Placed = Option<(u64, TransactionStatus)>;
 
 #[test]
 fn each_exit_gets_what_its_own_thread_sent_last() {
-    let heard = [
-        reply(1_000, 5, 11, InTransaction),
-        reply(1_200, 6, 90, Unknown),
-        reply(8_000, 5, 11, InTransaction),
-        reply(9_000, 5, 11, Idle),
-    ];
-    let mut replies = Replies::new(&heard);
-    let begun = replied(&mut replies, 1_100, 5, 11);
-    assert_eq!(begun, Some((1_000, InTransaction)));
-    assert_eq!(replied(&mut replies, 1_500, 6, 90), Some((1_200, Unknown)));
-    assert_eq!(replied(&mut replies, 9_300, 5, 11), Some((9_000, Idle)));
-    assert_eq!(replied(&mut replies, 9_900, 5, 11), None);
+    let mut replies = Replies::default();
+    for sent in [send(1_000, 5, 11, [0; 8]), send(1_200, 6, 90, READY), send(8_000, 5, 20, READY)] {
+        replies.begin(&sent);
+    }
+    assert_eq!(replied(&mut replies, 8_100, libc::SYS_read, 20), None);
+    assert_eq!(replied(&mut replies, 8_200, libc::SYS_sendto, 20), Some((8_000, Idle)));
+    assert_eq!(replied(&mut replies, 9_900, libc::SYS_sendto, 20), None);
 }
 
 #[test]
-fn what_was_sent_later_or_in_part_is_not_taken() {
-    let heard = [reply(1_000, 5, 11, Idle), reply(5_000, 5, 11, Idle)];
-    let mut replies = Replies::new(&heard);
-    assert_eq!(replied(&mut replies, 900, 5, 11), None);
-    assert_eq!(replied(&mut replies, 1_900, 5, 10), None);
-    assert_eq!(replied(&mut replies, 5_200, 5, 11), Some((5_000, Idle)));
-}
-
-#[test]
-fn other_calls_say_nothing() {
-    let heard = [reply(1_000, 5, 11, Idle)];
-    let exit = exit(1_100, 5, libc::SYS_read, 11);
-    assert_eq!(Replies::new(&heard).before(&exit), None);
+fn what_was_sent_in_part_or_is_short_has_no_status() {
+    let mut replies = Replies::default();
+    replies.begin(&send(1_000, 5, 20, READY));
+    assert_eq!(replied(&mut replies, 1_900, libc::SYS_sendto, 10), None);
+    replies.begin(&send(2_000, 5, 7, [0; 8]));
+    let short = replied(&mut replies, 2_100, libc::SYS_sendto, 7);
+    assert_eq!(short, Some((2_000, Unknown)));
 }

@@ -2,18 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
-
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
-};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::event::EventKind;
-use crate::tracer::{BurstTracer, Places};
+use crate::tracer::{BurstTracer, Places, impossible};
 
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
@@ -24,48 +18,24 @@ const DUPLICATE: libc::c_long = libc::SYS_dup2;
 #[cfg(not(target_arch = "x86_64"))]
 const DUPLICATE: libc::c_long = libc::SYS_dup3;
 
-/// A directory with the file that the program writes, and a mount of tracefs for the calling thread and those it
-/// starts alone: it goes with them.
+/// A directory with the file that the program writes.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("tierwise-tracer-{}", std::process::id()));
         fs::create_dir(&path).expect("a new directory");
-        fs::create_dir(path.join("tracefs")).expect("a new directory");
         Self(path.canonicalize().expect("it exists"))
-    }
-
-    fn tracefs(&self) -> PathBuf {
-        self.0.join("tracefs")
     }
 
     fn copy(&self) -> PathBuf {
         self.0.join("copy")
     }
-
-    /// An error says why it cannot be done.
-    fn mount(&self) -> io::Result<()> {
-        // SAFETY: this thread alone has other mounts than the process from now on.
-        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-        let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-        mount_change("/", private)?;
-        Ok(mount(
-            "none",
-            self.tracefs(),
-            "tracefs",
-            MountFlags::empty(),
-            None,
-        )?)
-    }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Where nothing is mounted, nothing happens.
-        let _ = unmount(self.tracefs(), UnmountFlags::DETACH);
         // One by one: what is not ours would be kept, not removed.
-        let _ = fs::remove_dir(self.tracefs());
         let _ = fs::remove_file(self.copy());
         let _ = fs::remove_dir(&self.0);
     }
@@ -73,16 +43,10 @@ impl Drop for Scratch {
 
 #[test]
 fn the_calls_of_a_program_are_all_there() {
-    // On a thread of its own, whose mounts end with it.
-    thread::spawn(|| {
-        let scratch = Scratch::new();
-        match scratch.mount() {
-            Ok(()) => trace_a_copy(&scratch),
-            Err(reason) => eprintln!("skipped: tracefs cannot be mounted: {reason}"),
-        }
-    })
-    .join()
-    .expect("no panic");
+    match impossible() {
+        None => trace_a_copy(&Scratch::new()),
+        Some(reason) => eprintln!("skipped: {reason}"),
+    }
 }
 
 fn trace_a_copy(scratch: &Scratch) {
@@ -94,17 +58,14 @@ fn trace_a_copy(scratch: &Scratch) {
         .stderr(Stdio::null())
         .spawn()
         .expect("there is a shell");
-    let instance = format!("tierwise-test-{}", std::process::id());
     let places = Places {
-        tracefs: scratch.tracefs(),
-        instance: instance.clone(),
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
         out: scratch.0.clone(),
         whole: false,
     };
     let pids = vec![program.id() as i32];
-    let mut tracer = BurstTracer::attach(places, pids, Vec::new()).expect("we may trace");
+    let mut tracer = BurstTracer::attach(&places, pids, Vec::new()).expect("we may trace");
     tracer.begin().expect("we may trace");
     program
         .stdin
@@ -117,7 +78,7 @@ fn trace_a_copy(scratch: &Scratch) {
     assert_eq!(burst.lost_events, 0);
     let mut heard = Heard::default();
     let tid = program.id() as i32;
-    let decoded = burst.decode(&tracer.decoder(), |event| {
+    let decoded = burst.decode(|event| {
         if event.tid == tid {
             heard.hear(event.kind);
         }
@@ -128,12 +89,6 @@ fn trace_a_copy(scratch: &Scratch) {
     assert!(heard.ended);
     assert!(decoded.opens > 0);
     assert_eq!(decoded.unresolved_opens, 0);
-    drop(tracer);
-    let left = fs::read_dir(scratch.tracefs().join("instances"))
-        .expect("mounted")
-        .flatten();
-    let ours = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&instance));
-    assert_eq!(ours.count(), 0);
 }
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 """The real devices of one run, with the kernel's counters per device and role, by files where they share one.
 
-The kernel's tracepoint of completed requests gives the sector; the file system gives the file there.
+A program in the kernel gives the sectors of completed requests; the file system gives the file there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.host.disk.partitions import emulated_partitions
-from tierwise.host.tracing import Tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import SECTOR_BYTES
@@ -110,7 +109,7 @@ class RoleRequests:
     """Counts requests by role from :meth:`begin` to :meth:`end`, any number of times."""
 
     def __init__(self, places: Mapping[Role, Path], undo: ExitStack) -> None:
-        """Attach; nothing is traced yet.
+        """Attach; nothing is counted yet.
 
         Args:
             places: directory of each role; it contains no other role's directory.
@@ -126,8 +125,7 @@ class RoleRequests:
         ranges = [
             (index, *stretch) for index, device in enumerate(devices) for stretch in device["stretches"]
         ]
-        tracing = undo.enter_context(Tracing.open())
-        self._counter = _core.RequestCounter(str(tracing.mount), f"{tracing.instance}-roles", ranges)
+        self._counter = _core.RequestCounter(ranges)
         undo.callback(self._counter.close)
         undo.callback(self._stop_looking)
         self._extents = _core.Extents()
