@@ -11,14 +11,15 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pytest compiles the tests; the next run takes what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.bpf.o')
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses 2
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
+NEEDED_BY_BPF := clang:clang llvm-strip:llvm
 
-.PHONY: help demo quick quick-rust quick-python test release-test check check-rust check-python docs bench robust compat wheels record-static aarch64 audit report clean env
+.PHONY: help demo quick quick-rust quick-python test release-test check check-rust check-python docs bench robust compat bpf wheels record-static aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
@@ -53,8 +54,8 @@ test: quick  ## unit, integration and lab tests, then the checks
 	$(PYTEST) tests/lab/alone
 	$(MAKE) check
 
-release-test: env  ## what builds releases: wheels, the static recorder, fresh roots, planted faults
-	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+release-test: env  ## what builds releases: wheels, the static recorder, its programs, fresh roots, planted faults
+	@tools/debian-packages.sh $(NEEDED_BY_TESTS) $(NEEDED_BY_BPF) || echo "the tests that need these will be skipped"
 	$(PYTEST) tests/release
 
 check: env  ## formatting, lints, types, stubs, documentation
@@ -105,6 +106,10 @@ robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at rando
 compat: env  ## tierwise inside guests with stock kernels and control groups of version 2 (root; 45 minutes)
 	@tools/debian-packages.sh mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86
 	$(BIN)/python compat/run.py
+
+bpf:  ## the recorder's programs in the kernel again, after a change of crates/recorder/bpf (clang)
+	@tools/debian-packages.sh $(NEEDED_BY_BPF)
+	tools/bpf.sh
 
 record-static:  ## tierwise-record, the recorder as one static program for hosts without Python
 	@tools/static-recorder.sh

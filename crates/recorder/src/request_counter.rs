@@ -74,8 +74,7 @@ impl RequestCounter {
 
     /// Counts the requests that completed until now.
     pub fn count(&mut self) {
-        self.completions
-            .drain(|request| self.ledger.enter(request));
+        self.completions.drain(|request| self.ledger.enter(request));
     }
 
     /// Stops counting; requests completed until now wait for [`Self::end`].

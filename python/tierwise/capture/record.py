@@ -38,7 +38,7 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.recording import make_folder
 from tierwise.recording.buffer import write_buffer
 
-_BUFFER_MB = 32
+_BUFFER_MB = 16
 _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
 _MOST_BURST_EVENTS = 10_000_000

@@ -166,7 +166,10 @@ impl Programs {
             loaded.extend(taken.map(|(name, _)| *name));
         }
         let map = |name: &str, bytes: usize| mapped(&ebpf, name, bytes).map_err(refused);
-        let records = map("records", size_of::<Record>() * (usize::from(cores) << shift))?;
+        let records = map(
+            "records",
+            size_of::<Record>() * (usize::from(cores) << shift),
+        )?;
         let positions = map("positions", size_of::<Position>() * usize::from(cores))?;
         let threads = map("threads", THREADS)?;
         let opens = ebpf.take_map("opens").ok_or_else(|| refused("no ring"))?;
@@ -204,7 +207,13 @@ impl Programs {
     fn set(&self, flags: &[u8], at: usize) {
         assert!(at + flags.len() <= self.threads.len());
         // SAFETY: within the mapping; the programs read and write single bytes of it.
-        unsafe { ptr::copy_nonoverlapping(flags.as_ptr(), self.threads.as_mut_ptr().add(at), flags.len()) };
+        unsafe {
+            ptr::copy_nonoverlapping(
+                flags.as_ptr(),
+                self.threads.as_mut_ptr().add(at),
+                flags.len(),
+            )
+        };
     }
 
     /// Runs the programs, for all threads of the machine, until the guard is dropped.
@@ -241,7 +250,9 @@ fn told(error: &ProgramError) -> String {
             verifier_log,
         } => {
             let log = verifier_log.to_string();
-            let last = log.lines().rfind(|line| line.contains("R") && !line.contains(':'));
+            let last = log
+                .lines()
+                .rfind(|line| line.contains("R") && !line.contains(':'));
             format!("{io_error} {}", last.unwrap_or_default())
         }
         error => error.to_string(),
@@ -259,7 +270,9 @@ fn mapped(ebpf: &Ebpf, name: &str, bytes: usize) -> io::Result<MmapRaw> {
 fn possible_cores() -> u16 {
     let list = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let highest = list.trim().rsplit([',', '-']).next();
-    highest.and_then(|number| number.parse().ok()).map_or(1, |highest: u16| highest + 1)
+    highest
+        .and_then(|number| number.parse().ok())
+        .map_or(1, |highest: u16| highest + 1)
 }
 
 /// Binary logarithm of the records in each core's ring: of this size, but of a sixteenth of the memory altogether.
@@ -267,7 +280,9 @@ fn ring_shift(buffer_bytes: u64, cores: u16) -> u32 {
     let memory = sysinfo();
     let memory_bytes = memory.totalram as u64 * u64::from(memory.mem_unit);
     let room = buffer_bytes.min(memory_bytes / 16 / u64::from(cores));
-    (room / size_of::<Record>() as u64).max(1 << LEAST_SHIFT).ilog2()
+    (room / size_of::<Record>() as u64)
+        .max(1 << LEAST_SHIFT)
+        .ilog2()
 }
 
 const LEAST_SHIFT: u32 = 12;

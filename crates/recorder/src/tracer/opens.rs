@@ -1,8 +1,8 @@
 //! The file of each open and each removal: its path is copied at the end of the call, and reported before that end.
 
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
 use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use crate::event::{Event, EventKind};
 use crate::host::processes::{self, without_mark};

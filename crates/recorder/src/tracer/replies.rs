@@ -30,7 +30,11 @@ impl Replies {
     pub fn begin(&mut self, record: &Record) {
         let [length_bytes, tail, ..] = record.words;
         let tail = tail.to_ne_bytes();
-        let seen = if length_bytes < TAIL_BYTES as u64 { &[] } else { &tail[..] };
+        let seen = if length_bytes < TAIL_BYTES as u64 {
+            &[]
+        } else {
+            &tail[..]
+        };
         let reply = Reply {
             time_ns: record.time_ns,
             length_bytes,

@@ -115,12 +115,20 @@ fn a_request_is_what_its_number_and_flags_say() {
             _ => None,
         }
     };
-    for (number, flags, letters) in [(0, 0, "R"), (1, 1 | 2 | 8 | 16, "FWFSM"), (3, 0, "D"), (5, 8, "DS")] {
+    for (number, flags, letters) in [
+        (0, 0, "R"),
+        (1, 1 | 2 | 8 | 16, "FWFSM"),
+        (3, 0, "D"),
+        (5, 8, "DS"),
+    ] {
         let expected = Request::of(8 << 20, 100, 16, letters);
         assert_eq!(request(number, flags, 100), Some(expected), "{letters}");
     }
     let flush = request(2, 1, u64::MAX).expect("a flush");
-    assert_eq!((flush.sector, flush.op, flush.preflush), (0, BlockOp::Flush, true));
+    assert_eq!(
+        (flush.sector, flush.op, flush.preflush),
+        (0, BlockOp::Flush, true)
+    );
     assert_eq!(request(9, 0, 100), None);
 }
 
@@ -276,7 +284,13 @@ fn a_removal_names_its_file_without_a_number() {
 
 /// A call that sends a message of this length, which ends with `tail`.
 fn send(time_ns: u64, tid: i32, length_bytes: u64, tail: [u8; 8]) -> Record {
-    record(time_ns, REPLY, tid, 0, &[length_bytes, u64::from_ne_bytes(tail)])
+    record(
+        time_ns,
+        REPLY,
+        tid,
+        0,
+        &[length_bytes, u64::from_ne_bytes(tail)],
+    )
 }
 
 const READY: [u8; 8] = [b'C', 0, b'Z', 0, 0, 0, 5, b'I'];
@@ -294,11 +308,18 @@ type Placed = Option<(u64, TransactionStatus)>;
 #[test]
 fn each_exit_gets_what_its_own_thread_sent_last() {
     let mut replies = Replies::default();
-    for sent in [send(1_000, 5, 11, [0; 8]), send(1_200, 6, 90, READY), send(8_000, 5, 20, READY)] {
+    for sent in [
+        send(1_000, 5, 11, [0; 8]),
+        send(1_200, 6, 90, READY),
+        send(8_000, 5, 20, READY),
+    ] {
         replies.begin(&sent);
     }
     assert_eq!(replied(&mut replies, 8_100, libc::SYS_read, 20), None);
-    assert_eq!(replied(&mut replies, 8_200, libc::SYS_sendto, 20), Some((8_000, Idle)));
+    assert_eq!(
+        replied(&mut replies, 8_200, libc::SYS_sendto, 20),
+        Some((8_000, Idle))
+    );
     assert_eq!(replied(&mut replies, 9_900, libc::SYS_sendto, 20), None);
 }
 

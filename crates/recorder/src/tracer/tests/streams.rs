@@ -20,8 +20,14 @@ fn pushed(times: impl IntoIterator<Item = u64>, memory_bytes: usize) -> Vec<u64>
     }
     spool.finish(&mut streams).expect("it can be mapped");
     let [first, second] = streams.map(|stream| {
-        assert_eq!(stream.bytes() as usize, size_of::<Record>() * stream.records().count());
-        stream.records().map(|record| record.time_ns).collect::<Vec<_>>()
+        assert_eq!(
+            stream.bytes() as usize,
+            size_of::<Record>() * stream.records().count()
+        );
+        stream
+            .records()
+            .map(|record| record.time_ns)
+            .collect::<Vec<_>>()
     });
     assert_eq!(first, second);
     first
