@@ -157,7 +157,7 @@ impl Programs {
         let mut loaded = Vec::new();
         for &name in names {
             load(&mut ebpf, name, name, &btf)
-                .map_err(|error| refused(format!("{name}: {}", told(&error))))?;
+                .map_err(|error| refused(format!("{name}: {}", explained(&error))))?;
             loaded.push(name);
         }
         for choice in of_uring {
@@ -222,7 +222,8 @@ impl Programs {
         for name in &self.names {
             let program = program(&mut self.ebpf, name).map_err(refused)?;
             let attached = program.attach().and_then(|link| program.take_link(link));
-            links.push(attached.map_err(|error| refused(format!("{name}: {}", told(&error))))?);
+            links
+                .push(attached.map_err(|error| refused(format!("{name}: {}", explained(&error))))?);
         }
         Ok(Attached { _links: links })
     }
@@ -243,7 +244,7 @@ fn load(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), 
 }
 
 /// With its reasons, on one line.
-fn told(error: &ProgramError) -> String {
+fn explained(error: &ProgramError) -> String {
     match error {
         ProgramError::LoadError {
             io_error,
