@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 
+use rustix::thread::gettid;
 use tierwise_recording::{About, Burst, Check, Losses, ThreadClass, UserError, Writer};
 
 use crate::foreign_cpu::ForeignCpu;
@@ -62,7 +63,7 @@ impl Decoding {
                     waiting.push_back((burst, facts));
                 }
                 Ok(Message::End) => {
-                    machine::run_when_idle(false);
+                    machine::run_when_idle(0, false);
                     for (burst, facts) in waiting {
                         self.decode(&burst, &facts)?;
                     }
@@ -72,9 +73,12 @@ impl Decoding {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let waiting_bytes: u64 = waiting.iter().map(|(burst, _)| burst.bytes()).sum();
-            if !waiting.is_empty() && (waiting_bytes > MOST_WAITING_BYTES || idle.enough()) {
+            let too_many = waiting_bytes > MOST_WAITING_BYTES;
+            if !waiting.is_empty() && (too_many || idle.enough()) {
                 if let Some((burst, facts)) = waiting.pop_front() {
+                    machine::run_when_idle(0, !too_many);
                     self.decode(&burst, &facts)?;
+                    machine::run_when_idle(0, true);
                 }
                 idle = IdleCores::now();
             }
@@ -194,6 +198,7 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
 pub struct DecodingThread {
     bursts: Sender<Message>,
     thread: JoinHandle<Result<Decoding, UserError>>,
+    tid: i32,
 }
 
 enum Message {
@@ -209,15 +214,22 @@ impl DecodingThread {
     /// If the system starts no thread.
     pub fn start(decoding: Decoding) -> Result<Self, UserError> {
         let (bursts, messages) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let thread = thread::Builder::new().spawn(move || {
-            machine::run_when_idle(true);
+            let _ = sender.send(gettid().as_raw_nonzero().get());
+            machine::run_when_idle(0, true);
             decoding.decode_received(&messages)
         });
         let thread = thread.map_err(|error| {
             let fix = "end other programs, or raise the limits of threads and memory";
             UserError::new(format!("cannot start a thread: {error}"), fix)
         })?;
-        Ok(Self { bursts, thread })
+        let tid = receiver.recv().unwrap_or_default();
+        Ok(Self {
+            bursts,
+            thread,
+            tid,
+        })
     }
 
     pub fn burst_ended(&self, burst: RawBurst) {
@@ -228,6 +240,8 @@ impl DecodingThread {
     /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
     pub fn abandon(self) {
         drop(self.bursts);
+        // Where no core is idle, the burst that is being decoded would take forever.
+        machine::run_when_idle(self.tid, false);
         // A failure matters to nobody.
         let _ = self.thread.join();
     }
@@ -235,6 +249,7 @@ impl DecodingThread {
     /// Decodes the remaining bursts at full speed.
     pub fn finish(self) -> Result<Decoding, UserError> {
         let _ = self.bursts.send(Message::End);
+        machine::run_when_idle(self.tid, false);
         let ended = self.thread.join();
         ended.map_err(|_| UserError::new("the decoder ended", "report this"))?
     }

@@ -171,8 +171,8 @@ impl IdleCores {
     }
 }
 
-/// Lets the calling thread run only where a core has nothing else to do, or as any other thread.
-pub fn run_when_idle(idle: bool) {
+/// Lets a thread of this process, or the calling one (0), run only where a core has nothing else to do, or as any other.
+pub fn run_when_idle(tid: i32, idle: bool) {
     let policy = if idle {
         libc::SCHED_IDLE
     } else {
@@ -181,7 +181,7 @@ pub fn run_when_idle(idle: bool) {
     // SAFETY: the kernel's structure is integers alone, for which zero is a value.
     let none: libc::sched_param = unsafe { mem::zeroed() };
     // SAFETY: the pointer is to a live structure. A refusal leaves the priority as it was.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const none) };
+    unsafe { libc::sched_setscheduler(tid, policy, &raw const none) };
 }
 
 /// Processor time that was used in a burst.
