@@ -15,7 +15,7 @@ use crate::host::devices::Devices;
 use crate::host::machine;
 use crate::output::{self, Output};
 use crate::session::{Session, Subject};
-use crate::tracer::{BurstSummary, Places};
+use crate::tracer::{BurstSummary, Places, require_possible};
 
 /// More leaves too little unrecorded time to compare with, and too much data to bound.
 const MOST_DUTY: f64 = 0.5;
@@ -196,6 +196,7 @@ pub struct Order {
 /// # Errors
 /// If nothing can be recorded here, there is no such database, or the file system refuses.
 pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, UserError> {
+    require_possible()?;
     output::sweep()?;
     let scheduled = Scheduled {
         order,

@@ -66,6 +66,10 @@ class Session:
             out: directory of the recording, to be made or empty.
             dsn: of the engine's own counters, which are read at the start and the end of each window.
         """
+        if (reason := _core.recording_impossible()) is not None:
+            raise TierwiseError(
+                f"cannot record here: {reason}", "run it as root, on Linux 5.15 or later with BTF"
+            )
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
         self._whole = schedule.duty == 1

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from support.commands import tierwise
 from tierwise.cli import app
+from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 
 _ME = "PID OF THE TESTS"
@@ -66,3 +67,13 @@ def test_options_that_make_no_sense(
 def test_one_line_and_status_2(run_dir: Path) -> None:
     done = tierwise("record", "-o", "x", "--pid", "4194305")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_who_is_not_root_is_told(run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "tierwise._core.recording_impossible", lambda: "only root may load programs into the kernel"
+    )
+    line = refused("-o", str(tmp_path / "recording"), "--pid", str(os.getpid()), "--rules", "sqlite")
+    assert line.startswith("cannot record here: only root may load programs into the kernel: run it as root")
+    assert not list(tmp_path.iterdir())
+    assert not ledger.entries()

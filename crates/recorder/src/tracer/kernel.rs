@@ -71,10 +71,20 @@ pub fn impossible() -> Option<&'static str> {
     (!Path::new(BTF).exists()).then_some("this kernel has no BTF")
 }
 
+/// # Errors
+/// If programs cannot be loaded here.
+pub(crate) fn require_possible() -> Result<(), UserError> {
+    impossible().map_or(Ok(()), |reason| Err(refused(reason)))
+}
+
 fn refused(reason: impl std::fmt::Display) -> UserError {
-    let fix = match geteuid().is_root() {
-        false => "run it as root",
-        true => OTHER_KERNEL,
+    let reason = reason.to_string();
+    let fix = if !geteuid().is_root() {
+        "run it as root"
+    } else if reason.contains("not permitted") {
+        "in a container, give it CAP_BPF and CAP_PERFMON; elsewhere, see whether the kernel is locked down for confidentiality"
+    } else {
+        OTHER_KERNEL
     };
     UserError::new(format!("cannot record here: {reason}"), fix)
 }
@@ -133,9 +143,7 @@ impl Programs {
         names: &[&'static str],
         of_uring: &[&[(&'static str, &str)]],
     ) -> Result<(Self, Rings), UserError> {
-        if let Some(reason) = impossible() {
-            return Err(refused(reason));
-        }
+        require_possible()?;
         let btf = Btf::from_sys_fs().map_err(refused)?;
         let cores = possible_cores();
         let shift = ring_shift(buffer_bytes, cores);
@@ -188,9 +196,11 @@ impl Programs {
         Ok((programs, rings))
     }
 
-    /// Records these threads from the next attachment on, and no others; of clients, the scheduling alone.
+    /// Records these threads from the next attachment on, and no others; of clients, the scheduling alone. No program may
+    /// be attached.
     pub fn follow(&self, tids: &[i32], clients: &[i32]) {
-        self.set(&vec![0; THREADS], 0);
+        // SAFETY: the mapping has this length, and no program runs.
+        unsafe { self.threads.as_mut_ptr().write_bytes(0, THREADS) };
         self.add(tids, clients);
     }
 
@@ -198,22 +208,11 @@ impl Programs {
     pub fn add(&self, tids: &[i32], clients: &[i32]) {
         for (tids, flag) in [(clients, CLIENT), (tids, TARGET)] {
             let known = tids.iter().filter_map(|&tid| usize::try_from(tid).ok());
-            known
-                .filter(|&tid| tid < THREADS)
-                .for_each(|tid| self.set(&[flag], tid));
+            for tid in known.filter(|&tid| tid < THREADS) {
+                // SAFETY: within the mapping; the programs read and write single bytes of it.
+                unsafe { self.threads.as_mut_ptr().add(tid).write_volatile(flag) };
+            }
         }
-    }
-
-    fn set(&self, flags: &[u8], at: usize) {
-        assert!(at + flags.len() <= self.threads.len());
-        // SAFETY: within the mapping; the programs read and write single bytes of it.
-        unsafe {
-            ptr::copy_nonoverlapping(
-                flags.as_ptr(),
-                self.threads.as_mut_ptr().add(at),
-                flags.len(),
-            )
-        };
     }
 
     /// Runs the programs, for all threads of the machine, until the guard is dropped.

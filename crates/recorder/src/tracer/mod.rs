@@ -12,8 +12,8 @@ mod replies;
 
 pub(crate) use burst_tracer::BurstTracer;
 pub use burst_tracer::Places;
-pub(crate) use kernel::Completions;
 pub use kernel::impossible;
+pub(crate) use kernel::{Completions, require_possible};
 pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};
 
 #[cfg(test)]
