@@ -62,7 +62,6 @@ struct task_struct {
     u32 __state;
     s32 exit_state;
     s32 pid;
-    s32 tgid;
     char comm[16];
 } KERNEL;
 
@@ -101,7 +100,6 @@ enum req_flag_bits {
     __REQ_META = 12,
     __REQ_FUA = 17,
     __REQ_PREFLUSH = 18,
-    __REQ_RAHEAD = 19,
 };
 
 // What the loader sets.
@@ -514,8 +512,7 @@ SEC("tp_btf") int sched_process_free(u64 *ctx)
 INLINE u8 letters(u32 flags)
 {
     return (flags >> VALUE(__REQ_PREFLUSH) & 1) | (flags >> VALUE(__REQ_FUA) & 1) << 1
-        | (flags >> VALUE(__REQ_RAHEAD) & 1) << 2 | (flags >> VALUE(__REQ_SYNC) & 1) << 3
-        | (flags >> VALUE(__REQ_META) & 1) << 4;
+        | (flags >> VALUE(__REQ_SYNC) & 1) << 2 | (flags >> VALUE(__REQ_META) & 1) << 3;
 }
 
 INLINE int requested(u8 kind, struct request *request, u32 bytes)

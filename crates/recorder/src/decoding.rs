@@ -8,9 +8,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
-use rustix::thread::gettid;
 use tierwise_recording::{About, Burst, Check, Losses, ThreadClass, UserError, Writer};
 
 use crate::foreign_cpu::ForeignCpu;
@@ -214,17 +213,14 @@ impl DecodingThread {
     /// If the system starts no thread.
     pub fn start(decoding: Decoding) -> Result<Self, UserError> {
         let (bursts, messages) = mpsc::channel();
-        let (sender, receiver) = mpsc::channel();
-        let thread = thread::Builder::new().spawn(move || {
-            let _ = sender.send(gettid().as_raw_nonzero().get());
+        let started = machine::spawn("tierwise-decoder", move || {
             machine::run_when_idle(0, true);
             decoding.decode_received(&messages)
         });
-        let thread = thread.map_err(|error| {
+        let (thread, tid) = started.map_err(|error| {
             let fix = "end other programs, or raise the limits of threads and memory";
             UserError::new(format!("cannot start a thread: {error}"), fix)
         })?;
-        let tid = receiver.recv().unwrap_or_default();
         Ok(Self {
             bursts,
             thread,

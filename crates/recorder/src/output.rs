@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::UserError;
 use crate::host::directory::{Directory, sudo_caller};
 use crate::host::paths::entries;
-use crate::host::processes::Identity;
+use crate::host::processes::{self, Identity};
 
 const NEW: &str = "name a new directory";
 const WITH_ROOM: &str = "name a new directory on a file system with room";
@@ -31,9 +31,9 @@ pub struct Output {
 impl Output {
     /// Makes a directory beside `out`, which must be new, or the caller's and empty.
     pub fn begin(out: &Path) -> Result<Self, UserError> {
-        let own = Identity::of(std::process::id().cast_signed());
-        let began = own.map_or(0, |own| own.start_ticks);
-        let name = &format!("{PREFIX}{}-{began}", std::process::id());
+        let pid = std::process::id().cast_signed();
+        let began = processes::start_ticks(pid).unwrap_or(0);
+        let name = &format!("{PREFIX}{pid}-{began}");
         let refused = |error| UserError::at(out, error, WITH_ROOM);
         let whole = std::path::absolute(out).map_err(refused)?;
         let (Some(parent), Some(last)) = (whole.parent(), whole.file_name()) else {

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use std::{mem, thread};
+use std::{io, mem, thread};
 
 use rustix::fs::statvfs;
-use rustix::thread::{Pid, sched_getaffinity};
+use rustix::thread::{Pid, gettid, sched_getaffinity};
 use tierwise_recording::{Machine, StorageCpu};
 
 use crate::host::processes::{self, Family, number_after, text};
@@ -169,6 +171,22 @@ impl IdleCores {
         let all = thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         cores >= FREE_CORES.min(all / 2.0)
     }
+}
+
+/// Starts a thread; gives its id too.
+///
+/// # Errors
+/// If the system starts no thread.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<(JoinHandle<T>, i32)> {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::Builder::new().name(name.into()).spawn(move || {
+        let _ = sender.send(gettid().as_raw_nonzero().get());
+        run()
+    })?;
+    Ok((thread, receiver.recv().unwrap_or_default()))
 }
 
 /// Lets a thread of this process, or the calling one (0), run only where a core has nothing else to do, or as any other.

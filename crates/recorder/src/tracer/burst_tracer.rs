@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::kernel::{Attached, Counts, Programs, Rings};
@@ -16,7 +15,7 @@ use super::opens::{Open, Paths};
 use super::raw_burst::{RawBurst, Spool, Stream};
 use crate::UserError;
 use crate::event::EventKind;
-use crate::host::machine::CpuUse;
+use crate::host::machine::{self, CpuUse};
 use crate::host::processes::{self, Family, LiveThread, thread_ids_of};
 
 /// Where events come from and where they go.
@@ -226,17 +225,12 @@ impl Reader {
         let spool = Spool::new(MEMORY_BYTES, spool_dir)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let (sender, receiver) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name("tierwise-reader".into())
-            .spawn(move || {
-                let _ = sender.send(gettid().as_raw_nonzero().get());
-                read_until(&stopped, &rings, paths, spool)
-            })?;
+        let read = move || read_until(&stopped, &rings, paths, spool);
+        let (thread, tid) = machine::spawn("tierwise-reader", read)?;
         Ok(Self {
             stop,
             thread: Some(thread),
-            tid: receiver.recv().unwrap_or_default(),
+            tid,
         })
     }
 

@@ -39,8 +39,8 @@ pub const SOFT_INTERRUPT: u8 = 2;
 // Flags of a request.
 const PREFLUSH: u8 = 1;
 const FUA: u8 = 2;
-const SYNC: u8 = 8;
-const META: u8 = 16;
+const SYNC: u8 = 4;
+const META: u8 = 8;
 
 impl Record {
     /// The event; none for a reply or a request that moves no data.

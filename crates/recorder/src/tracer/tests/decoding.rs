@@ -117,9 +117,9 @@ fn a_request_is_what_its_number_and_flags_say() {
     };
     for (number, flags, letters) in [
         (0, 0, "R"),
-        (1, 1 | 2 | 8 | 16, "FWFSM"),
+        (1, 1 | 2 | 4 | 8, "FWFSM"),
         (3, 0, "D"),
-        (5, 8, "DS"),
+        (5, 4, "DS"),
     ] {
         let expected = Request::of(8 << 20, 100, 16, letters);
         assert_eq!(request(number, flags, 100), Some(expected), "{letters}");
