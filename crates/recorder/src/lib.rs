@@ -39,7 +39,7 @@ pub use host::paths::within;
 pub use host::processes::first_processes;
 pub use host::sockets::{Peer, Sockets};
 pub use request_counter::{OwnedRequests, RequestCounter};
-pub use schedule::{DEFAULT_LIMIT_BYTES, Order, Schedule, megabytes, record};
+pub use schedule::{DEFAULT_LIMIT_BYTES, Order, Schedule, default_burst_s, megabytes, record};
 pub use session::{Session, Subject};
 pub use tierwise_input::UserError;
 pub use tracer::{Places, impossible};

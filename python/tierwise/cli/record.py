@@ -15,7 +15,15 @@ from rich.console import Console
 from tierwise.capture import sql_session as data_sources
 from tierwise.capture.day import DayRecorder
 from tierwise.capture.record import Enough, record_command, record_running
-from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
+from tierwise.capture.schedule import (
+    DEFAULT_DUTY,
+    BurstCost,
+    DayPlan,
+    Schedule,
+    Taken,
+    default_burst_s,
+    parse_duty,
+)
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
 from tierwise.cli.options import DsnFile, progress_console
@@ -139,7 +147,9 @@ UntilUsable = Annotated[
 Duty = Annotated[str | None, typer.Option(help="share of the time to record; default 1/10, for a command 1")]
 Burst = Annotated[
     str | None,
-    typer.Option(help="length of one burst; default 500ms, or a quarter of what --each and --duty record"),
+    typer.Option(
+        help="length of one burst; default 500ms, or an eighth of what is recorded if that is shorter"
+    ),
 ]
 Limit = Annotated[
     int,
@@ -163,8 +173,6 @@ BufferContent = Annotated[
 ]
 _DEFAULT_S = 60.0
 _MB = 1_000_000
-_DEFAULT_BURST_S = 0.5
-_LEAST_BURST_S = 0.01
 _DEFAULT_DAY = "24h"
 
 
@@ -252,10 +260,13 @@ def _schedule(
     duration: str | None, duty: str | None, burst: str | None, limit_mb: int, *, whole: bool
 ) -> Schedule:
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
+    if seconds is None and not whole:
+        seconds = _DEFAULT_S
+    share = parse_duty(duty or ("1" if whole else DEFAULT_DUTY))
     return Schedule(
-        seconds=_DEFAULT_S if seconds is None and not whole else seconds,
-        duty=parse_duty(duty or ("1" if whole else DEFAULT_DUTY)),
-        burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
+        seconds=seconds,
+        duty=share,
+        burst_s=_burst_s(burst, seconds, share),
         limit_bytes=limit_mb * _MB,
     )
 
@@ -266,13 +277,15 @@ def _day(
     every_s = parse_duration_s(every, "--every")
     each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
     share = parse_duty(duty or DEFAULT_DUTY)
-    short_s = max(min(_DEFAULT_BURST_S, each_s * share / 4), _LEAST_BURST_S)
-    burst_s = short_s if burst is None else parse_duration_s(burst, "--burst")
     return DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=Schedule(each_s, share, burst_s, limit_mb * _MB),
+        each=Schedule(each_s, share, _burst_s(burst, each_s, share), limit_mb * _MB),
     )
+
+
+def _burst_s(burst: str | None, seconds: float | None, duty: float) -> float:
+    return default_burst_s(seconds, duty) if burst is None else parse_duration_s(burst, "--burst")
 
 
 def _say_which(target: Target) -> None:

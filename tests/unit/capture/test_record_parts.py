@@ -10,7 +10,7 @@ import pytest
 
 from tierwise import _core
 from tierwise.capture import target
-from tierwise.capture.schedule import Schedule, parse_duty
+from tierwise.capture.schedule import Schedule, default_burst_s, parse_duty
 from tierwise.capture.target import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
@@ -55,6 +55,22 @@ def test_bursts_take_their_share_of_the_time() -> None:
     assert duty == pytest.approx(0.1, rel=0.02)
     assert min(gaps_s) > 0
     assert len({round(gap, 6) for gap in gaps_s}) > 100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duty", "burst_s"),
+    [
+        (60, 0.1, 0.5),
+        (20, 0.1, 0.25),
+        (5, 0.1, 0.1),
+        (1, 0.1, 0.025),
+        (0.1, 0.1, 0.01),
+        (5, 1, 0.5),
+        (None, 0.1, 0.5),
+    ],
+)
+def test_a_short_recording_has_eight_bursts(seconds: float | None, duty: float, burst_s: float) -> None:
+    assert default_burst_s(seconds, duty) == pytest.approx(burst_s)
 
 
 def test_extents_cover_the_file(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use tierwise_recorder::{DEFAULT_LIMIT_BYTES, Order, Schedule, UserError, Wanted, role_by_path};
+use tierwise_recorder::{
+    DEFAULT_LIMIT_BYTES, Order, Schedule, UserError, Wanted, default_burst_s, role_by_path,
+};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -25,7 +27,8 @@ Options:
   -o, --output DIR  new directory for the recording
   --seconds N       how long to record; default 60
   --duty SHARE      share of that time in which events are taken, at most 1/2; default 1/10
-  --burst N         length of one burst in seconds; default 0.5
+  --burst N         length of one burst in seconds; default 0.5, or an eighth
+                    of what is recorded if that is shorter
   --limit MB        end early when the recording has reached this size; default 1000
   --rules NAME      rules for the roles of files: an engine's name or a TOML file
   --role PATH=ROLE  role of a file, or of all files below a directory; * stands for any letters
@@ -44,7 +47,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
     let mut words = words;
     let (mut wanted, mut out, mut rules, mut roles) = (Vec::new(), None, None, Vec::new());
     let (mut seconds, mut duty, mut burst_s, mut limit_bytes) =
-        (60.0, 0.1, 0.5, DEFAULT_LIMIT_BYTES);
+        (60.0, 0.1, None, DEFAULT_LIMIT_BYTES);
     while let Some(word) = words.next() {
         let (option, mut given) = match word.split_once('=') {
             Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
@@ -64,7 +67,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
             "--rules" => rules = Some(value()?),
             "--role" => roles.push(role_by_path(&value()?)?),
             "--seconds" => seconds = number(&option, &value()?)?,
-            "--burst" => burst_s = number(&option, &value()?)?,
+            "--burst" => burst_s = Some(number(&option, &value()?)?),
             "--duty" => duty = share(&option, &value()?)?,
             "--limit" => limit_bytes = number::<u64>(&option, &value()?)?.saturating_mul(1_000_000),
             _ => return Err(wrong(format!("there is no option {option}"))),
@@ -75,6 +78,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
         let asked = "record what? give one of --data-dir, --pid and --engine";
         return Err(wrong(asked));
     };
+    let burst_s = burst_s.unwrap_or_else(|| default_burst_s(seconds, duty));
     Ok(Asked::Recording(Order {
         wanted,
         rules,
