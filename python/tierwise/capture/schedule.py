@@ -17,8 +17,8 @@ DEFAULT_DUTY = "1/10"
 _SEED = 1
 _LONGEST_BURST_S = 0.5
 _FEW_BURSTS = 8
-"""Bursts of a short recording. What recording costs is known by how bursts differ from the time beside them: of
-two bursts, half of that interval is 12.7 standard errors, of eight 2.4."""
+"""Bursts of a short recording. What recording costs is known by how bursts differ from the time beside them:
+of two bursts, half of that interval is 12.7 standard errors, of eight 2.4."""
 _SHORT_BURST_S = 0.1
 """A shorter one cuts too many transactions of a slow disk at its edges."""
 _LEAST_BURST_S = 0.01
