@@ -69,6 +69,8 @@ def verify(
 
 
 _LONGEST = "24h"
+_BURST = "250ms"
+"""A block of some 15 s then has six of them, by which the cost of recording is known."""
 _ATTACH_S = 120.0
 _FINISH_S = 600.0
 _MOST_BYTES = 1 << 20
@@ -96,7 +98,8 @@ def record(
         raise TierwiseError(f"pid: {pid!r} is no number of a process", "give the server's first process")
     who = ["--pid", str(pid)] if engine is None else ["--engine", text_of(engine, "engine", "postgres")]
     folder, share = path_of(output, "output").absolute(), text_of(duty, "duty", "1/10")
-    arguments: list[str | Path] = ["record", "-o", folder, *who, "--duration", _LONGEST, "--duty", share]
+    times = ["--duration", _LONGEST, "--duty", share, "--burst", _BURST]
+    arguments: list[str | Path] = ["record", "-o", folder, *who, *times]
     with tempfile.TemporaryFile() as log:
         command = interpreter.own("tierwise.__main__", arguments)
         process = programs.start("record", command, variables=programs.own_variables(), log=log)

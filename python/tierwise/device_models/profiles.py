@@ -261,7 +261,8 @@ def full_name(name: str, known: Sequence[str]) -> str:
         if matching:
             return matching[0]
     near = nearest(name, known, 3, cutoff=0.4)
-    fix = f"use one of {', '.join(near)}" if near else "use one that tierwise device list prints"
+    like = f", such as {', '.join(near)}" if near else ""
+    fix = f"use one that tierwise device list prints{like}"
     raise TierwiseError(f"unknown device profile {name!r}", f"{fix}, or the path of a TOML file")
 
 

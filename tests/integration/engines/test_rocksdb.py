@@ -198,6 +198,30 @@ def test_a_text_in_place_of_a_number_is_refused(name: str, value: str, tmp_path:
         opened(tmp_path, {name: value})
 
 
+@pytest.mark.parametrize(("name", "value"), [("write_buffer_size", "-1"), ("filter_policy", "bloom")])
+def test_a_value_that_rocksdb_replaces_is_refused(name: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=f"setting {name}: RocksDB takes '{value}' as "):
+        opened(tmp_path, {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("write_buffer_size", "2M"),
+        ("max_bytes_for_level_multiplier", "8"),
+        ("filter_policy", "bloomfilter:10:false"),
+        ("compression", "kLZ4Compression"),
+        ("max_open_files", "-1"),
+        ("optimize_filters_for_hits", "true"),
+        ("level_compaction_dynamic_level_bytes", "0"),
+        ("bottommost_compression", "kZSTD"),
+        ("compaction_style", "kCompactionStyleUniversal"),
+    ],
+)
+def test_values_that_rocksdb_takes_are_set(name: str, value: str, tmp_path: Path) -> None:
+    opened(tmp_path, {name: value}).close()
+
+
 def test_options_are_set_by_name_and_survive_a_restart(tmp_path: Path) -> None:
     settings = {"write_buffer_size": "1048576", "block_size": "8192", "block_cache": "2097152"}
     opened(tmp_path, settings).close()

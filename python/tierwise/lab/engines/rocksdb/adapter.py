@@ -33,6 +33,7 @@ REPAIR = "repair"
 """Whether to repair the database before it is opened; only the engine sets it."""
 
 _CACHE_BYTES = 32 << 20
+_NOTHING = "nullptr"
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _SIZE = re.compile(r"-?\d+[kmgtKMGT]?", re.ASCII)
 """A whole number as RocksDB reads it, with a power of 1024; it would ignore what else follows."""
@@ -83,6 +84,32 @@ def load_options(
     except Exception as error:
         named = next((name for name in changes if name in str(error)), ", ".join(changes))
         raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
+
+
+def refuse_unheeded(database: Path, changes: Mapping[str, str]) -> None:
+    """Refuse settings in whose place RocksDB took another value, by the options file of its opening.
+
+    It takes a number out of range as one within it, and an object that it does not know as none.
+    """
+    taken = read_options(database)
+    for name in changes.keys() & taken.keys():
+        asked, got = _number(changes[name]), _number(taken[name])
+        ignored = taken[name] == _NOTHING != changes[name]
+        if ignored or (asked is not None and got is not None and asked != got):
+            raise TierwiseError(
+                f"setting {name}: RocksDB takes {changes[name]!r} as {taken[name]!r}",
+                "choose a value that it takes as it is",
+            )
+
+
+def _number(text: str) -> float | None:
+    if _SIZE.fullmatch(text):
+        unit = text.lower()[-1]
+        return int(text.rstrip("kmgtKMGT")) << 10 * ("kmgt".find(unit) + 1)
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 class GroupCommit:
@@ -199,6 +226,7 @@ class RocksAdapter(Adapter):
         )
         self._options = _placed(loaded, opening)
         self._database = Rdict(str(system), self._options, column_families=families)
+        refuse_unheeded(system, given)
         self._group = GroupCommit(lambda: self._database.flush_wal(True))
         declared = [value.decode() for _, value in self.scan(KINDS)]
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
