@@ -58,12 +58,11 @@ impl ReproductionRequest {
         let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
         let recorded: Vec<_> = recorded.collect();
         let replayed = |scenarios: &[Scenario]| replayed(program, scenarios, threads, stop);
-        let (cpu_scale, outcomes) =
-            if mode != Mode::Once && program.work.observed.rate_ratio.is_some() {
-                anchored(program, mode, &recorded, replayed)?
-            } else {
-                (1.0, replayed(&recorded)?)
-            };
+        let (cpu_scale, outcomes) = if mode != Mode::Once {
+            anchored(program, mode, &recorded, replayed)?
+        } else {
+            (1.0, replayed(&recorded)?)
+        };
         Ok(Reproduction::new(program, mode, outcomes, cpu_scale))
     }
 }
@@ -74,8 +73,8 @@ pub struct Reproduction {
     /// Outcomes with processor time scaled, one for each seed.
     pub outcomes: Vec<Outcome>,
     /// Processor time without recording over that in bursts: found by the rate between bursts, which no event
-    /// disturbs, and by the server's processor time between them where processor time does not decide the rate. 1 where
-    /// that rate is not known.
+    /// disturbs, or within them where that is not known; and by the server's processor time between them where processor
+    /// time does not decide the rate. 1 for work done once.
     pub cpu_scale: f64,
     /// Replayed rate of transactions over that without recording, less 1; mean of the seeds. Uses turns where the
     /// recording has no complete transaction; for work done once, observed time over replayed time.
@@ -127,7 +126,8 @@ impl Reproduction {
     }
 }
 
-/// Finds the scale of processor time at which the replay meets the rate without recording; gives it with the outcomes.
+/// Finds the scale of processor time at which the replay meets the rate without recording, or in bursts where that is not
+/// known; gives it with the outcomes.
 ///
 /// It begins with the ratio of the server's processor time, which the rate of a run that waits for its device does not
 /// tell. By secants in the logarithms of scale and rate, the first one as if processor time alone decided.

@@ -10,14 +10,19 @@ use crate::support::work;
 
 /// The recorded run of two clients, and the rate without recording.
 fn reproduced(step: &[Step], rate_per_s: f64) -> Reproduction {
-    reproduced_at(step, rate_per_s, None)
+    reproduced_at(step, rate_per_s, Some(0.8), None)
 }
 
-/// The same, with the ratio of processor time with recording to that without.
-fn reproduced_at(step: &[Step], rate_per_s: f64, cpu_ratio: Option<f64>) -> Reproduction {
+/// The same, with the ratios of rate and processor time with recording to those without.
+fn reproduced_at(
+    step: &[Step],
+    rate_per_s: f64,
+    rate_ratio: Option<f64>,
+    cpu_ratio: Option<f64>,
+) -> Reproduction {
     let observed = Observed {
         transactions_per_s: rate_per_s,
-        rate_ratio: Some(0.8),
+        rate_ratio,
         cpu_ratio,
         ..Observed::default()
     };
@@ -50,6 +55,13 @@ fn processor_time_is_scaled_until_the_rate_without_recording_is_met() {
 }
 
 #[test]
+fn where_recording_costs_an_unknown_share_the_rate_in_bursts_is_met() {
+    let found = reproduced_at(&[RUN], 16_000.0, None, None);
+    assert!((found.cpu_scale - 1.25).abs() < 0.01, "{}", found.cpu_scale);
+    assert!(found.error.abs() < 0.01, "{}", found.error);
+}
+
+#[test]
 fn processor_time_that_does_not_decide_the_rate_is_not_scaled() {
     let away = Step::Delay(Delay {
         time_ns: 10_000_000,
@@ -66,7 +78,7 @@ fn processor_time_between_bursts_scales_a_run_whose_rate_does_not_tell() {
         time_ns: 10_000_000,
         timer: true,
     });
-    let found = reproduced_at(&[RUN, away], 198.0, Some(1.25));
+    let found = reproduced_at(&[RUN, away], 198.0, Some(0.8), Some(1.25));
     assert!((found.cpu_scale - 0.8).abs() < 1e-9, "{}", found.cpu_scale);
 }
 
