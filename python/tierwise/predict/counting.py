@@ -52,7 +52,7 @@ def counted_over_shown(about: About, work: WorkSummary) -> float | None:
     """
     if about.transactions is None or work.once or work.observed.transactions_per_s <= 0:
         return None
-    slowed = 1.0 if about.cost is None or about.cost.rate_ratio_low <= 0 else about.cost.rate_ratio
+    slowed = 1.0 if about.cost is None or not about.cost.is_known else about.cost.rate_ratio
     undisturbed_s = about.duration_s - about.bursts_s * (1.0 - min(slowed, 1.0))
     if about.transactions == 0 or undisturbed_s <= 0:
         return None

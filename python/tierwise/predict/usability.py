@@ -178,6 +178,12 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
             fix="expect wider errors, or record with fewer clients",
             blocks=False,
         )
+    elif about.cost is not None and about.cost.rate_ratio_low > 0 and not about.cost.is_known:
+        yield Remark(
+            reason="the bursts do not tell what recording cost: predictions start from the rate within them",
+            fix="record longer, or expect a server that uses all cores to be some 10 % faster",
+            blocks=False,
+        )
 
 
 def _programs(about: About) -> str:

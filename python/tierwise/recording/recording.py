@@ -155,6 +155,10 @@ class Losses(Foreign):
     lost_events: int
 
 
+_MOST_WIDTH = 1.5
+"""Upper over lower end of an interval that tells something; that of ``crates/work``."""
+
+
 class Cost(Foreign):
     """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
 
@@ -167,6 +171,11 @@ class Cost(Foreign):
     cpu_ratio: float = 1.0
     cpu_ratio_low: float = 0.0
     cpu_ratio_high: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the interval of the rates' ratio is narrow enough to correct rates by it."""
+        return self.rate_ratio_low > 0 and self.rate_ratio_high <= _MOST_WIDTH * self.rate_ratio_low
 
 
 class Check(Foreign):

@@ -104,6 +104,15 @@ def test_bursts_that_recording_slowed_are_not_miscounted() -> None:
     assert counted_over_shown(recorded, of().work) == pytest.approx(1.0, abs=0.01)
 
 
+def test_bursts_that_do_not_tell_what_recording_cost_are_a_doubt() -> None:
+    usability = judged(cost={"rate_ratio": 0.94, "rate_ratio_low": 0.61, "rate_ratio_high": 1.46})
+    assert usability.usable
+    assert usability.reasons == [
+        "the bursts do not tell what recording cost: predictions start from the rate within them"
+    ]
+    assert judged(cost={"rate_ratio": 0.94, "rate_ratio_low": 0.9, "rate_ratio_high": 0.98}).reasons == []
+
+
 def test_requests_are_counted_where_they_are_asked_for() -> None:
     predictor = of(unit="requests", transactions=1)
     assert predictor.run.unit == "requests"

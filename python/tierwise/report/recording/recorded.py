@@ -70,15 +70,11 @@ def _lines(opened: Recording) -> Iterator[str]:
         yield f"data directory: {numbers.size(about.data_directory_bytes)}"
 
 
-_MOST_COST_SPAN = 1.0
-"""Length of the interval of the rate in bursts over that beside them from which on it says nothing."""
-
-
 def _cost(cost: Cost | None, duty: float) -> str:
     """What the database lost over the whole recording, then within bursts."""
     if cost is None or cost.rate_ratio_low <= 0:
         return "cost: not measured, because no unrecorded time lies beside two bursts"
-    if cost.rate_ratio_high - cost.rate_ratio_low > _MOST_COST_SPAN:
+    if not cost.is_known:
         return "cost: not known, because the work varied more from burst to burst than recording can tell"
     low, lost, high = (
         100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio, cost.rate_ratio_low)
