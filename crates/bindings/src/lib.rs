@@ -47,7 +47,7 @@ mod _core {
     };
 
     #[pymodule_export]
-    use super::record::{PyRecorder, PyRules, recording_impossible};
+    use super::record::{PyRecorder, PyRules, default_burst_s, recording_impossible};
 
     #[pymodule_export]
     use super::replay::{

@@ -184,6 +184,12 @@ pub fn recording_impossible() -> Option<&'static str> {
     tierwise_recorder::impossible()
 }
 
+/// Length of a burst by default, in seconds.
+#[pyfunction]
+pub fn default_burst_s(seconds: Option<f64>, duty: f64) -> f64 {
+    tierwise_recorder::default_burst_s(seconds, duty)
+}
+
 // Rules of engines for Python.
 
 /// Roles of an engine's files, by the text of its rules file.

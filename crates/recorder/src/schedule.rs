@@ -30,9 +30,13 @@ const FEW_BURSTS: f64 = 8.0;
 const SHORT_BURST_S: f64 = 0.1;
 const LEAST_BURST_S: f64 = 0.01;
 
-/// Length of a burst: half a second, or an eighth of what is recorded; a quarter of very little.
+/// Length of a burst: half a second, or an eighth of what is recorded; a quarter of very little. Of a recording without
+/// pauses, or of no known length, half a second.
 #[must_use]
-pub fn default_burst_s(seconds: f64, duty: f64) -> f64 {
+pub fn default_burst_s(seconds: Option<f64>, duty: f64) -> f64 {
+    let Some(seconds) = seconds.filter(|_| duty < 1.0) else {
+        return LONGEST_BURST_S;
+    };
     let recorded_s = seconds * duty;
     let short_s = (recorded_s / FEW_BURSTS).max((recorded_s / 4.0).min(SHORT_BURST_S));
     short_s.clamp(LEAST_BURST_S, LONGEST_BURST_S)
@@ -351,7 +355,8 @@ mod tests {
 
     #[test]
     fn a_short_recording_has_eight_bursts() {
-        let lengths_s = [60.0, 20.0, 5.0, 1.0, 0.1].map(|seconds| default_burst_s(seconds, 0.1));
+        let lengths_s =
+            [60.0, 20.0, 5.0, 1.0, 0.1].map(|seconds| default_burst_s(Some(seconds), 0.1));
         assert_eq!(lengths_s, [0.5, 0.25, 0.1, 0.025, 0.01]);
     }
 

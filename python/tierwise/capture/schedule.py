@@ -15,13 +15,6 @@ from tierwise.model.statistics import mean_half_width
 
 DEFAULT_DUTY = "1/10"
 _SEED = 1
-_LONGEST_BURST_S = 0.5
-_FEW_BURSTS = 8
-"""Bursts of a short recording. What recording costs is known by how bursts differ from the time beside them:
-of two bursts, half of that interval is 12.7 standard errors, of eight 2.4."""
-_SHORT_BURST_S = 0.1
-"""A shorter one cuts too many transactions of a slow disk at its edges."""
-_LEAST_BURST_S = 0.01
 _LEAST_LIMIT_BYTES = 1_000_000
 
 
@@ -35,7 +28,7 @@ class Schedule:
 
     seconds: float | None = 60.0
     duty: float = 0.1
-    burst_s: float = _LONGEST_BURST_S
+    burst_s: float = 0.5
     limit_bytes: int = 1_000_000_000
 
     def __post_init__(self) -> None:
@@ -65,15 +58,6 @@ class Schedule:
             before_s = room_s * chance.uniform(0.25, 0.75)
             yield rest_s + before_s
             rest_s = room_s - before_s
-
-
-def default_burst_s(seconds: float | None, duty: float) -> float:
-    """Length of a burst: half a second, or an eighth of what is recorded; a quarter of very little."""
-    if seconds is None or duty >= 1:
-        return _LONGEST_BURST_S
-    recorded_s = seconds * duty
-    short_s = max(recorded_s / _FEW_BURSTS, min(recorded_s / 4, _SHORT_BURST_S), _LEAST_BURST_S)
-    return min(short_s, _LONGEST_BURST_S)
 
 
 def parse_duty(text: str) -> float:

@@ -12,18 +12,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tierwise import _core
 from tierwise.capture import sql_session as data_sources
 from tierwise.capture.day import DayRecorder
 from tierwise.capture.record import Enough, record_command, record_running
-from tierwise.capture.schedule import (
-    DEFAULT_DUTY,
-    BurstCost,
-    DayPlan,
-    Schedule,
-    Taken,
-    default_burst_s,
-    parse_duty,
-)
+from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
 from tierwise.cli.options import DsnFile, progress_console
@@ -285,7 +278,7 @@ def _day(
 
 
 def _burst_s(burst: str | None, seconds: float | None, duty: float) -> float:
-    return default_burst_s(seconds, duty) if burst is None else parse_duration_s(burst, "--burst")
+    return _core.default_burst_s(seconds, duty) if burst is None else parse_duration_s(burst, "--burst")
 
 
 def _say_which(target: Target) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tierwise import _core
 from tierwise.capture import target
-from tierwise.capture.schedule import Schedule, default_burst_s, parse_duty
+from tierwise.capture.schedule import Schedule, parse_duty
 from tierwise.capture.target import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
@@ -70,7 +70,7 @@ def test_bursts_take_their_share_of_the_time() -> None:
     ],
 )
 def test_a_short_recording_has_eight_bursts(seconds: float | None, duty: float, burst_s: float) -> None:
-    assert default_burst_s(seconds, duty) == pytest.approx(burst_s)
+    assert _core.default_burst_s(seconds, duty) == pytest.approx(burst_s)
 
 
 def test_extents_cover_the_file(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
         let asked = "record what? give one of --data-dir, --pid and --engine";
         return Err(wrong(asked));
     };
-    let burst_s = burst_s.unwrap_or_else(|| default_burst_s(seconds, duty));
+    let burst_s = burst_s.unwrap_or_else(|| default_burst_s(Some(seconds), duty));
     Ok(Asked::Recording(Order {
         wanted,
         rules,

@@ -94,7 +94,7 @@ def refuse_unheeded(database: Path, changes: Mapping[str, str]) -> None:
     taken = read_options(database)
     for name in changes.keys() & taken.keys():
         asked, got = _number(changes[name]), _number(taken[name])
-        ignored = taken[name] == _NOTHING != changes[name]
+        ignored = taken[name] == _NOTHING and changes[name] != _NOTHING
         if ignored or (asked is not None and got is not None and asked != got):
             raise TierwiseError(
                 f"setting {name}: RocksDB takes {changes[name]!r} as {taken[name]!r}",
