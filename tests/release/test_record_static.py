@@ -200,7 +200,7 @@ def test_the_next_start_removes_what_a_killed_one_left_and_nothing_else(
     await_gone(own)
     (left,) = ledger.entries("directory")
     assert (tmp_path / left.name / "calls.parquet").exists()
-    subprocess.run([*command, "--seconds", "1", "-o", tmp_path / "next"], check=True, capture_output=True)
+    subprocess.run([*command, "--duration", "1", "-o", tmp_path / "next"], check=True, capture_output=True)
     assert not ledger.entries("directory")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["next", foreign.name])
 
@@ -217,7 +217,7 @@ def pairs(program: Path, possible: None) -> Iterator[Iterator[tuple[Path, Path]]
         subprocess.run([*pgbench, "-i", "-s", "5", engine.dsn()], check=True, capture_output=True)
         load: list[str | Path] = [*pgbench, "-c", "4", "-T", str(int(LOAD_S)), "-M", "prepared", engine.dsn()]
         schedule = Schedule(LOAD_S - 4, 0.25, 0.3)
-        options = ["--seconds", str(schedule.seconds), "--duty", "1/4", "--burst", "0.3"]
+        options = ["--duration", str(schedule.seconds), "--duty", "1/4", "--burst", "0.3"]
 
         def recorded(static: Path, python: Path) -> tuple[Path, Path]:
             ours = threading.Thread(

@@ -47,7 +47,9 @@ mod _core {
     };
 
     #[pymodule_export]
-    use super::record::{PyRecorder, PyRules, default_burst_s, recording_impossible};
+    use super::record::{
+        PyRecorder, PyRules, default_burst_s, recording_impossible, require_schedule,
+    };
 
     #[pymodule_export]
     use super::replay::{

@@ -1,20 +1,21 @@
 //! The recorder, for Python.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tierwise_recorder::{
-    Devices, EmulatedPartition, Places, RoleOf, Session, Subject, UserError, role_by_path,
-    role_of_content, roles_of,
+    Control, Devices, EmulatedPartition, Places, RoleOf, Schedule, Session, Subject, UserError,
+    role_by_path, role_of_content, roles_of,
 };
 use tierwise_recording::{About, Role, Rules};
 
 use crate::convert::{duration, for_user, json, parsed, refusal};
 
-/// Subject and places of a recording; see [`Subject`] and [`Places`].
+/// Subject, places and schedule of a recording; see [`Subject`], [`Places`] and [`Schedule`].
 #[derive(Deserialize)]
 struct OptionsText {
     first_pid: Option<i32>,
@@ -27,10 +28,24 @@ struct OptionsText {
     buffer_mb: u64,
     spool_dir: PathBuf,
     directory: PathBuf,
-    whole: bool,
+    schedule: ScheduleText,
 }
 
-/// The first exception of Python's own `role_of`, raised by the next call that ends something.
+#[derive(Deserialize)]
+struct ScheduleText {
+    seconds: Option<f64>,
+    duty: f64,
+    burst_s: f64,
+    limit_bytes: u64,
+}
+
+impl ScheduleText {
+    fn schedule(&self) -> Result<Schedule, UserError> {
+        Schedule::new(self.seconds, self.duty, self.burst_s, self.limit_bytes)
+    }
+}
+
+/// The first exception of Python's own functions, raised by the call that made them or the next one that ends something.
 type Raised = Arc<Mutex<Option<PyErr>>>;
 
 /// A recording under way; its methods may be called from several threads.
@@ -38,6 +53,7 @@ type Raised = Arc<Mutex<Option<PyErr>>>;
 pub struct PyRecorder {
     session: Mutex<Session>,
     raised: Raised,
+    stop: Stop,
 }
 
 #[pymethods]
@@ -53,6 +69,8 @@ impl PyRecorder {
         role_of: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let options: OptionsText = parsed(options)?;
+        let schedule = options.schedule.schedule();
+        let schedule = schedule.map_err(|error| for_user(py, &error))?;
         let (raised, rules) = (Raised::default(), rules.0.clone());
         let role_of = role_of.map(|role_of| asking(role_of, Arc::clone(&raised)));
         let attached = py.detach(|| {
@@ -69,39 +87,67 @@ impl PyRecorder {
                 buffer_bytes: options.buffer_mb << 20,
                 spool_dir: options.spool_dir,
                 out: options.directory,
-                whole: options.whole,
             };
-            Session::attach(subject, places)
+            Session::attach(subject, places, schedule)
         });
         let session = Mutex::new(attached.map_err(|error| for_user(py, &error))?);
-        Ok(Self { session, raised })
+        let stop = Stop::default();
+        Ok(Self {
+            session,
+            raised,
+            stop,
+        })
+    }
+
+    /// Takes bursts by the schedule, for its time or this number of seconds, until [`Self::stop`] or the database's end.
+    ///
+    /// `processes` gives the current pids, `clients` the client threads if the caller knows them; `begun` is called when
+    /// the time begins to count, `say` gets sentences. An exception of theirs, or of a signal's handler, ends the window
+    /// and is raised.
+    #[pyo3(signature = (processes, clients, begun, say, seconds = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        processes: Py<PyAny>,
+        clients: Option<Py<PyAny>>,
+        begun: Py<PyAny>,
+        say: Py<PyAny>,
+        seconds: Option<f64>,
+    ) -> PyResult<()> {
+        let length = seconds.map(duration).transpose()?;
+        let control = PyControl {
+            processes,
+            clients,
+            begun,
+            say,
+            stop: &self.stop,
+            raised: &self.raised,
+        };
+        let ended = self.with(py, |session| session.run(length, &control));
+        match lock(&self.raised).take() {
+            Some(error) => Err(error),
+            None => ended,
+        }
+    }
+
+    /// Ends the window under way and any later one; may be called from any thread.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.stop.set());
+    }
+
+    /// Whether one of the first processes still runs.
+    fn alive(&self, py: Python<'_>) -> bool {
+        py.detach(|| lock(&self.session).is_alive())
+    }
+
+    /// Whether the recording has reached its limit.
+    fn full(&self, py: Python<'_>) -> bool {
+        py.detach(|| lock(&self.session).is_full())
     }
 
     /// Follows the scheduling of these threads, which are clients.
     fn set_clients(&self, py: Python<'_>, tids: Vec<i32>) -> PyResult<()> {
         self.with(py, |session| session.set_clients(tids))
-    }
-
-    /// Finds the clients by their wake-ups in this number of seconds; returns the number of clients.
-    fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
-        let duration = duration(seconds)?;
-        let trial = self.with(py, |session| session.find_clients(duration))?;
-        Ok(trial.clients)
-    }
-
-    /// Looks for the programs that hold the sessions, unless the last look was not long ago.
-    fn look_for_clients(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.session).look_for_clients());
-    }
-
-    /// Time without recording begins again: what passed since the last burst does not count.
-    fn begin_unrecorded(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.session).begin_unrecorded());
-    }
-
-    /// Time without recording ends.
-    fn end_unrecorded(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.session).end_unrecorded());
     }
 
     /// Begins a burst of these processes; when this returns, events are taken.
@@ -115,12 +161,6 @@ impl PyRecorder {
         burst
             .map(|burst| burst.events)
             .ok_or_else(|| PyValueError::new_err("no burst was begun"))
-    }
-
-    /// Events of the burst under way, and the estimated size of the recording in bytes.
-    fn taken(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
-        let taken = self.with(py, |session| session.taken())?;
-        Ok((taken.burst_events, taken.bytes))
     }
 
     /// Writes the recording so far to another directory; completes `about`, which is JSON, and returns it.
@@ -161,6 +201,72 @@ impl PyRecorder {
     }
 }
 
+/// A flag that wakes whoever waits for it.
+#[derive(Default)]
+struct Stop {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    fn set(&self) {
+        *lock(&self.is_set) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for it, at most this long; gives whether it is set.
+    fn wait(&self, longest: Duration) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(lock(&self.is_set), longest, |is_set| !*is_set);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Python's functions in control of a recording.
+struct PyControl<'a> {
+    processes: Py<PyAny>,
+    clients: Option<Py<PyAny>>,
+    begun: Py<PyAny>,
+    say: Py<PyAny>,
+    stop: &'a Stop,
+    raised: &'a Raised,
+}
+
+impl PyControl<'_> {
+    fn ask<T: Default>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+        Python::attach(call).unwrap_or_else(|error| {
+            lock(self.raised).get_or_insert(error);
+            T::default()
+        })
+    }
+}
+
+impl Control for PyControl<'_> {
+    fn wait(&self, longest: Duration) -> bool {
+        let stopped = self.stop.wait(longest);
+        self.ask(|py| py.check_signals());
+        stopped || lock(self.raised).is_some()
+    }
+
+    fn say(&self, sentence: &str) {
+        self.ask(|py| self.say.call1(py, (sentence,)).map(drop));
+    }
+
+    fn processes(&self) -> Option<Vec<i32>> {
+        Some(self.ask(|py| self.processes.call0(py)?.extract(py)))
+    }
+
+    fn clients(&self) -> Option<Vec<i32>> {
+        let clients = self.clients.as_ref()?;
+        Some(self.ask(|py| clients.call0(py)?.extract(py)))
+    }
+
+    fn begun(&self) {
+        self.ask(|py| self.begun.call0(py).map(drop));
+    }
+}
+
 /// Asks Python for the roles of files.
 fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
     Box::new(move |path| {
@@ -178,10 +284,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reason why nothing can be recorded here, or none.
+/// Reason why nothing can be recorded here with its fix, or none.
 #[pyfunction]
-pub fn recording_impossible() -> Option<&'static str> {
+pub fn recording_impossible() -> Option<(&'static str, &'static str)> {
     tierwise_recorder::impossible()
+}
+
+/// Refuses a schedule that cannot be, naming the option.
+#[pyfunction]
+pub fn require_schedule(
+    py: Python<'_>,
+    seconds: Option<f64>,
+    duty: f64,
+    burst_s: f64,
+    limit_bytes: u64,
+) -> PyResult<()> {
+    let refused = Schedule::new(seconds, duty, burst_s, limit_bytes);
+    refused.map(drop).map_err(|error| for_user(py, &error))
 }
 
 /// Length of a burst by default, in seconds.

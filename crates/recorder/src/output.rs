@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::UserError;
 use crate::host::directory::{Directory, sudo_caller};
-use crate::host::paths::entries;
 use crate::host::processes::{self, Identity};
 
 const NEW: &str = "name a new directory";
@@ -66,12 +65,6 @@ impl Output {
             message: error.message.replace(&here, &shown),
             ..error
         }
-    }
-
-    pub fn size_bytes(&self) -> u64 {
-        let files = entries(self.path());
-        let sizes = files.filter_map(|file| Some(file.metadata().ok()?.len()));
-        sizes.sum()
     }
 
     /// Gives it to whoever called `sudo`, and its own name. Nobody else may read it.

@@ -45,17 +45,26 @@ impl Span {
 }
 
 /// Cuts time into spans, with and without recording.
+///
+/// Each burst is compared with the spans beside it, so that a slow change of the load cancels out, by the threads that
+/// lived through both.
 pub struct RateMeter {
-    spans: Vec<Span>,
+    /// The last two spans: a long recording has too many.
+    recent: Vec<Span>,
+    /// Logarithm of each figure with recording over that without, by burst.
+    logs: [Vec<f64>; 2],
     since: HashMap<i32, Activity>,
     at: Instant,
 }
+
+const FIGURES: [fn(&Span, Activity) -> f64; 2] = [Span::waits_per_s, Span::cpu_ns_each];
 
 impl RateMeter {
     #[must_use]
     pub fn start(pids: &[i32]) -> Self {
         Self {
-            spans: Vec::new(),
+            recent: Vec::new(),
+            logs: Default::default(),
             since: processes::activities(pids),
             at: Instant::now(),
         }
@@ -77,7 +86,7 @@ impl RateMeter {
         let did = did.collect();
         let cpu_ns = each.map(|(tid, did)| (*did - since(tid).unwrap_or_default()).cpu_ns);
         let cpu_ns = cpu_ns.sum();
-        self.spans.push(Span {
+        self.add(Span {
             recorded,
             elapsed_s: (now - self.at).as_secs_f64(),
             did,
@@ -86,11 +95,28 @@ impl RateMeter {
         (self.since, self.at) = (until, now);
     }
 
+    fn add(&mut self, span: Span) {
+        let [.., before, burst] = &self.recent[..] else {
+            self.recent.push(span);
+            return;
+        };
+        for (logs, figure) in self.logs.iter_mut().zip(FIGURES) {
+            logs.extend(compared(burst, [Some(before), Some(&span)], figure));
+        }
+        self.recent.remove(0);
+        self.recent.push(span);
+    }
+
     /// Cost of recording; with intervals that say nothing where there is no comparison.
     #[must_use]
     pub fn cost(&self) -> Cost {
-        let [rate, cpu] = [Span::waits_per_s, Span::cpu_ns_each]
-            .map(|figure| ratio_of(&self.spans, figure).unwrap_or([0.0, 1.0, 2.0]));
+        let mut with_last = self.logs.clone();
+        if let [before @ .., burst] = &self.recent[..] {
+            for (logs, figure) in with_last.iter_mut().zip(FIGURES) {
+                logs.extend(compared(burst, [before.last(), None], figure));
+            }
+        }
+        let [rate, cpu] = with_last.map(|logs| interval(&logs).unwrap_or([0.0, 1.0, 2.0]));
         Cost {
             rate_ratio: rate[1],
             rate_ratio_low: rate[0],
@@ -102,31 +128,29 @@ impl RateMeter {
     }
 }
 
-/// A figure with recording over that without, between the ends of its 95 % interval; none for too few pairs.
-///
-/// Each burst is compared with the spans beside it, so that a slow change of the load cancels out, by the threads that
-/// lived through both.
-fn ratio_of(spans: &[Span], figure: fn(&Span, Activity) -> f64) -> Option<[f64; 3]> {
-    let beside = |burst: &Span, other: &Span| {
+/// Logarithm of a burst's figure over the mean of those beside it; none if there is nothing to compare with.
+fn compared(
+    burst: &Span,
+    beside: [Option<&Span>; 2],
+    figure: fn(&Span, Activity) -> f64,
+) -> Option<f64> {
+    let ratio = |other: &Span| {
         let (of_burst, of_other) = (burst.with(other), other.with(burst));
         let lasting = of_burst.cpu_ns as f64 >= LASTING_SHARE * burst.cpu_ns as f64;
         let (value, other) = (figure(burst, of_burst), figure(other, of_other));
         (lasting && value > 0.0 && other > 0.0).then_some(other / value)
     };
-    let compared = |at: usize| {
-        let others = &spans[at.saturating_sub(1)..(at + 2).min(spans.len())];
-        let others = others.iter().filter(|span| !span.recorded);
-        let without: Vec<f64> = others
-            .filter_map(|other| beside(&spans[at], other))
-            .collect();
-        (!without.is_empty()).then(|| -mean(&without).ln())
-    };
-    let recorded = (0..spans.len()).filter(|&at| spans[at].recorded);
-    let logs: Vec<f64> = recorded.filter_map(compared).collect();
+    let others = beside.into_iter().flatten().filter(|span| !span.recorded);
+    let without: Vec<f64> = others.filter_map(ratio).collect();
+    (burst.recorded && !without.is_empty()).then(|| -mean(&without).ln())
+}
+
+/// The mean of logarithms as a ratio, between the ends of its 95 % interval; none for too few.
+fn interval(logs: &[f64]) -> Option<[f64; 3]> {
     if logs.len() < 2 {
         return None;
     }
-    let (middle, half) = (mean(&logs), mean_half_width(&logs));
+    let (middle, half) = (mean(logs), mean_half_width(logs));
     Some([middle - half, middle, middle + half].map(f64::exp))
 }
 
@@ -170,23 +194,32 @@ mod tests {
         }
     }
 
+    fn cost_of(spans: impl IntoIterator<Item = Span>) -> Cost {
+        let mut meter = RateMeter::start(&[]);
+        spans.into_iter().for_each(|span| meter.add(span));
+        meter.cost()
+    }
+
     #[test]
     fn each_burst_is_compared_with_its_neighbours() {
         let load = |number: u64| 1000 * (1 + number); // Grows all the time, and is no cost.
-        let spans: Vec<Span> = (0..6)
-            .flat_map(|number| {
-                [
-                    span(false, 1.0, load(number) - 500),
-                    span(true, 0.5, load(number) * 9 / 20),
-                    span(false, 1.0, load(number) + 500),
-                ]
-            })
-            .collect();
-        let [low, ratio, high] = ratio_of(&spans, Span::waits_per_s).unwrap();
-        assert!((ratio - 0.9).abs() < 0.01);
-        assert!(low <= ratio && ratio <= high);
-        let [_, ratio, _] = ratio_of(&spans, Span::cpu_ns_each).unwrap();
-        assert!((ratio - 1.25).abs() < 1e-9);
+        let cost = cost_of((0..6).flat_map(|number| {
+            [
+                span(false, 1.0, load(number) - 500),
+                span(true, 0.5, load(number) * 9 / 20),
+                span(false, 1.0, load(number) + 500),
+            ]
+        }));
+        assert!((cost.rate_ratio - 0.9).abs() < 0.01);
+        assert!(cost.rate_ratio_low <= cost.rate_ratio && cost.rate_ratio <= cost.rate_ratio_high);
+        assert!((cost.cpu_ratio - 1.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_last_burst_counts_by_the_span_before_it() {
+        let pair = [span(false, 1.0, 1000), span(true, 1.0, 900)];
+        let cost = cost_of(pair.into_iter().cycle().take(4));
+        assert!((cost.rate_ratio - 0.9).abs() < 1e-9 && cost.rate_ratio_low > 0.8);
     }
 
     #[test]
@@ -203,27 +236,28 @@ mod tests {
         };
         let idle = of_threads(false, 1.0, &[writer(5)]);
         let busy = |recorded, waits| of_threads(recorded, 1.0, &[writer(5), session(waits)]);
-        let spans = [
+        let cost = cost_of([
             idle.clone(),
             busy(true, 895),
             busy(false, 995),
             busy(true, 895),
             idle,
-        ];
-        let [low, ratio, high] = ratio_of(&spans, Span::waits_per_s).unwrap();
+        ]);
+        let (low, high) = (cost.rate_ratio_low, cost.rate_ratio_high);
         assert!(
-            (ratio - 0.9).abs() < 1e-9 && high - low < 1e-9,
+            (cost.rate_ratio - 0.9).abs() < 1e-9 && high - low < 1e-9,
             "{low} to {high}"
         );
     }
 
     #[test]
     fn there_is_no_ratio_without_pairs() {
-        let figures = [Span::waits_per_s, Span::cpu_ns_each];
         let idle = vec![vec![span(false, 1.0, 0), span(true, 1.0, 0)]; 3].concat();
-        for figure in figures {
-            assert_eq!(ratio_of(&[span(true, 1.0, 100)], figure), None);
-            assert_eq!(ratio_of(&idle, figure), None);
+        let alone = vec![span(true, 1.0, 100)];
+        for spans in [idle, alone] {
+            let cost = cost_of(spans);
+            assert_eq!((cost.rate_ratio_low, cost.rate_ratio_high), (0.0, 2.0));
+            assert_eq!((cost.cpu_ratio_low, cost.cpu_ratio_high), (0.0, 2.0));
         }
     }
 

@@ -1,25 +1,12 @@
 //! The schedule of a recording, which is bursts with unrecorded time between them, and the disk space that it takes.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use chrono::{SecondsFormat, Utc};
-use tierwise_recording::{About, Role};
+use std::time::Duration;
 
 use crate::UserError;
-use crate::database::servers::{Target, Wanted};
-use crate::database::settings::settings_of;
-use crate::host::devices::Devices;
-use crate::host::machine;
-use crate::output::{self, Output};
-use crate::session::{Session, Subject};
-use crate::tracer::{BurstSummary, Places, require_possible};
+use crate::tracer::BurstSummary;
 
-/// More leaves too little unrecorded time to compare with, and too much data to bound.
-const MOST_DUTY: f64 = 0.5;
 const LONGEST_S: f64 = 7.0 * 86_400.0;
+const LEAST_LIMIT_BYTES: u64 = 1_000_000;
 /// Time before a burst, as a share of the room in its period.
 const EARLIEST: f64 = 0.25;
 const LONGEST_BURST_S: f64 = 0.5;
@@ -43,14 +30,18 @@ pub fn default_burst_s(seconds: Option<f64>, duty: f64) -> f64 {
 }
 
 /// Bursts of `burst` that cover `duty` of the time.
+///
+/// With a duty of 1, bursts are as long as memory allows, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    /// Length of the recording.
-    pub length: Duration,
+    /// Length of the recording; none if it lasts until it is stopped.
+    pub length: Option<Duration>,
     /// Share of the time in which events are recorded.
     pub duty: f64,
     /// Length of one burst.
     pub burst: Duration,
+    /// Largest size of the recording.
+    pub limit_bytes: u64,
 }
 
 impl Schedule {
@@ -58,46 +49,83 @@ impl Schedule {
     ///
     /// # Errors
     /// If one of them cannot be, naming the option.
-    pub fn new(seconds: f64, duty: f64, burst_s: f64) -> Result<Self, UserError> {
-        let refused = |option: &str, value: f64, fix: &str| {
-            Err(UserError::new(format!("{option}: {value} is none"), fix))
-        };
-        if !(seconds > 0.0 && seconds <= LONGEST_S) {
-            return refused("--seconds", seconds, "use more than 0 s and at most a week");
+    pub fn new(
+        seconds: Option<f64>,
+        duty: f64,
+        burst_s: f64,
+        limit_bytes: u64,
+    ) -> Result<Self, UserError> {
+        let refused = |problem: String, fix: &str| Err(UserError::new(problem, fix));
+        if let Some(seconds) = seconds.filter(|seconds| !(0.0..=LONGEST_S).contains(seconds)) {
+            let problem = format!("--duration: {seconds} s is no length of a recording");
+            return refused(problem, "use more than 0 s and at most a week");
         }
-        if !(duty > 0.0 && duty <= MOST_DUTY) {
-            let fix = "use a share of the time such as 1/10, at most 1/2";
-            return refused("--duty", duty, fix);
+        if seconds == Some(0.0) {
+            return refused(
+                "--duration: 0 s".into(),
+                "use more than 0 s and at most a week",
+            );
+        }
+        if !(duty > 0.0 && duty <= 1.0) {
+            let problem = format!("--duty: {duty} is no share of the time");
+            return refused(problem, "use a fraction such as 1/10, at most 1");
         }
         if !(LEAST_BURST_S..=60.0).contains(&burst_s) {
-            return refused("--burst", burst_s, "use 0.01 to 60 s");
+            let problem = format!("--burst: {burst_s} s is no length of a burst");
+            return refused(problem, "use 0.01 to 60 s");
+        }
+        if limit_bytes < LEAST_LIMIT_BYTES {
+            let problem = format!(
+                "--limit: {} is too little for a burst",
+                megabytes(limit_bytes)
+            );
+            return refused(problem, "use at least 1");
         }
         Ok(Self {
-            length: Duration::from_secs_f64(seconds),
+            length: seconds.map(Duration::from_secs_f64),
             duty,
             burst: Duration::from_secs_f64(burst_s),
+            limit_bytes,
         })
     }
 
-    /// Time in which events are recorded.
-    pub fn recorded(&self) -> Duration {
-        let shortest = self.burst.min(self.length);
-        self.length.mul_f64(self.duty).max(shortest)
+    /// Whether every event is recorded: there is no unrecorded time in which the same work ran.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.duty >= 1.0
     }
 
-    /// Time before each burst, without end: randomised, with one burst in each period.
-    ///
-    /// A burst at a fixed point of every period would alias with periodic work.
-    pub fn gaps(&self) -> impl Iterator<Item = Duration> {
-        let room = self.burst.div_f64(self.duty) - self.burst;
-        let (mut state, mut rest) = (1, Duration::ZERO);
-        std::iter::from_fn(move || {
-            let share = EARLIEST + (1.0 - 2.0 * EARLIEST) * uniform(&mut state);
-            let before = room.mul_f64(share);
-            let gap = rest + before;
-            rest = room - before;
-            Some(gap)
-        })
+    /// Time in which events are recorded, of a recording of this length.
+    fn recorded(&self, length: Duration) -> Duration {
+        length.mul_f64(self.duty).max(self.burst.min(length))
+    }
+}
+
+/// Time before each burst: randomised, with one burst in each period.
+///
+/// A burst at a fixed point of every period would alias with periodic work.
+#[derive(Clone, Copy, Debug)]
+pub struct Gaps {
+    state: u64,
+    rest: Duration,
+}
+
+impl Default for Gaps {
+    fn default() -> Self {
+        let (state, rest) = (1, Duration::ZERO);
+        Self { state, rest }
+    }
+}
+
+impl Gaps {
+    /// Time before the next burst, of bursts of this length that cover `duty` of the time.
+    pub fn before(&mut self, burst: Duration, duty: f64) -> Duration {
+        let room = burst.div_f64(duty) - burst;
+        let share = EARLIEST + (1.0 - 2.0 * EARLIEST) * uniform(&mut self.state);
+        let before = room.mul_f64(share);
+        let gap = self.rest + before;
+        self.rest = room - before;
+        gap
     }
 }
 
@@ -110,7 +138,7 @@ fn uniform(state: &mut u64) -> f64 {
     ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A recording ends early when it has reached this size, by default.
+/// Largest size of a recording, by default.
 pub const DEFAULT_LIMIT_BYTES: u64 = 1_000_000_000;
 
 /// Bytes that one event takes in a recording under pgbench: 3.7 with 468,000 events/s (docs/how-to/record.md), 5.4 with
@@ -134,14 +162,15 @@ pub struct DiskSpace {
 }
 
 impl DiskSpace {
-    /// By the events of a trial.
-    pub fn expected(trial: &BurstSummary, schedule: &Schedule) -> Self {
+    /// By the events of a trial, of a recording of this length.
+    pub fn expected(trial: &BurstSummary, schedule: &Schedule, length: Duration) -> Self {
         let per_s = |count: u64| count as f64 / trial.length.as_secs_f64().max(1e-3);
-        let recorded_s = schedule.recorded().as_secs_f64();
+        let recorded_s = schedule.recorded(length).as_secs_f64();
         let burst = per_s(trial.bytes) * schedule.burst.as_secs_f64();
         let waiting = (per_s(trial.bytes) * recorded_s).min(MOST_WAITING + 2.0 * burst);
+        let expected = EMPTY_BYTES + recorded_s * per_s(trial.events) * EVENT_BYTES;
         Self {
-            expected_bytes: (EMPTY_BYTES + recorded_s * per_s(trial.events) * EVENT_BYTES) as u64,
+            expected_bytes: (expected as u64).min(schedule.limit_bytes),
             waiting_bytes: match burst > LARGEST_IN_MEMORY {
                 true => waiting as u64,
                 false => 0,
@@ -162,14 +191,13 @@ impl DiskSpace {
         ))
     }
 
-    pub fn sentence(&self, limit_bytes: u64) -> String {
+    pub fn sentence(&self) -> String {
         let expected = megabytes(self.expected_bytes);
         let waiting = match self.waiting_bytes {
             0 => String::new(),
             bytes => format!(", {} more until it is decoded", megabytes(bytes)),
         };
-        let limit = megabytes(limit_bytes);
-        format!("the recording will take about {expected}{waiting}; it ends early at {limit}")
+        format!("the recording will take about {expected}{waiting}")
     }
 }
 
@@ -183,166 +211,21 @@ pub fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-// A recording by a schedule: the work of `tierwise-record`.
-
-/// Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives.
-const BUFFER_BYTES: u64 = 16 << 20;
-/// Length of the burst that is not kept, in which clients show themselves.
-const TRIAL: Duration = Duration::from_millis(100);
-/// Interval of the checks whether the recording is over.
-const LOOKS_EACH: Duration = Duration::from_millis(200);
-
-/// What is to be recorded, and how.
-#[derive(Clone, Debug)]
-pub struct Order {
-    /// Which database.
-    pub wanted: Wanted,
-    /// Rules in place of those of its program: an engine's name or a TOML file.
-    pub rules: Option<String>,
-    /// Roles of files, before those of the rules: pattern of a path, role.
-    pub roles: Vec<(String, Role)>,
-    /// Directory of the recording, new or empty.
-    pub out: PathBuf,
-    /// When events are taken.
-    pub schedule: Schedule,
-    /// The recording ends early when it has reached this size.
-    pub limit_bytes: u64,
-}
-
-/// Records until the time is over, `stop` is set or the database ends; what was recorded is kept. Gives the
-/// description. `say` gets sentences for whoever waits.
-///
-/// # Errors
-/// If nothing can be recorded here, there is no such database, or the file system refuses.
-pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<About, UserError> {
-    require_possible()?;
-    output::sweep()?;
-    let scheduled = Scheduled {
-        order,
-        stop,
-        say,
-        target: Target::find(&order.wanted, order.rules.as_deref(), &order.roles)?,
-        output: Output::begin(&order.out)?,
-    };
-    let made = scheduled.record();
-    let made = made.map_err(|error| scheduled.output.explain(error))?;
-    scheduled.output.keep()?;
-    Ok(made)
-}
-
-struct Scheduled<'a> {
-    order: &'a Order,
-    stop: &'a AtomicBool,
-    say: &'a dyn Fn(&str),
-    target: Target,
-    output: Output,
-}
-
-impl Scheduled<'_> {
-    fn record(&self) -> Result<About, UserError> {
-        let (target, order) = (&self.target, self.order);
-        let server = target.server();
-        (self.say)(&format!("attaching to {server}"));
-        // The engine's version, settings and counters need a connection to it.
-        let prepared = About {
-            started_at: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
-            tierwise: env!("CARGO_PKG_VERSION").to_owned(),
-            engine: server.engine,
-            engine_version: server.version,
-            settings: settings_of(target.pid, &target.rules, &target.root),
-            machine: machine::describe(target.pid),
-            warnings: target.rules.warnings(true),
-            ..About::default()
-        };
-        let subject = Subject {
-            first_pid: Some(target.pid),
-            pids: target.processes(),
-            rules: target.rules.clone(),
-            role_of: None,
-            root: target.root.clone(),
-            devices: Devices::mounted(target.mounts_of(), Vec::new()),
-            disk_server_pids: None,
-        };
-        let places = Places {
-            buffer_bytes: BUFFER_BYTES,
-            spool_dir: self.output.path(),
-            out: self.output.path(),
-            whole: false,
-        };
-        let mut session = Session::attach(subject, places)?;
-        let trial = session.find_clients(TRIAL)?;
-        let space = DiskSpace::expected(&trial, &order.schedule);
-        (self.say)(&space.sentence(order.limit_bytes));
-        space.require(machine::free_bytes(&self.output.path()).unwrap_or(u64::MAX))?;
-        let began = Instant::now();
-        session.begin_unrecorded();
-        self.take_bursts(&mut session, began + order.schedule.length)?;
-        (self.say)("decoding");
-        session.finish(About {
-            duration_s: began.elapsed().as_secs_f64(),
-            ..prepared
-        })
-    }
-
-    fn take_bursts(&self, session: &mut Session, ends: Instant) -> Result<(), UserError> {
-        let (target, schedule) = (&self.target, self.order.schedule);
-        for gap in schedule.gaps() {
-            let look = || session.look_for_clients();
-            if self.over_after(gap, ends, look) || self.full(session)? {
-                break;
-            }
-            if let Err(error) = session.begin_burst(target.processes()) {
-                if target.alive() {
-                    return Err(error);
-                }
-                break;
-            }
-            self.over_after(schedule.burst, ends, || ());
-            if let Some(burst) = session.end_burst(target.processes())? {
-                let events = burst.events;
-                (self.say)(&format!("recording: {events} events in the last burst"));
-            }
-        }
-        if target.alive() {
-            session.end_unrecorded();
-        }
-        Ok(())
-    }
-
-    /// Waits, at most until the recording is over, and may do something meanwhile; gives whether it is over.
-    fn over_after(&self, time: Duration, ends: Instant, mut meanwhile: impl FnMut()) -> bool {
-        let until = (Instant::now() + time).min(ends);
-        while !self.stop.load(Ordering::Relaxed) && self.target.alive() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return until >= ends;
-            }
-            meanwhile();
-            thread::sleep(left.min(LOOKS_EACH));
-        }
-        true
-    }
-
-    fn full(&self, session: &Session) -> Result<bool, UserError> {
-        let reached = self.output.size_bytes().max(session.taken()?.bytes);
-        let full = reached >= self.order.limit_bytes;
-        if full {
-            let limit = megabytes(self.order.limit_bytes);
-            (self.say)(&format!("the recording has reached its limit of {limit}"));
-        }
-        Ok(full)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn schedule_of(seconds: f64, duty: f64, burst_s: f64) -> Result<Schedule, UserError> {
+        Schedule::new(Some(seconds), duty, burst_s, DEFAULT_LIMIT_BYTES)
+    }
+
     #[test]
     fn bursts_take_their_share_of_the_time_at_no_fixed_point() {
-        let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
-        let gaps_s = schedule.gaps().take(200).map(|gap| gap.as_secs_f64());
-        let gaps_s: Vec<f64> = gaps_s.collect();
+        let schedule = schedule_of(60.0, 0.1, 0.5).unwrap();
+        let mut gaps = Gaps::default();
+        let gaps_s: Vec<f64> = (0..200)
+            .map(|_| gaps.before(schedule.burst, schedule.duty).as_secs_f64())
+            .collect();
         let recorded_s = 0.5 * gaps_s.len() as f64;
         let duty = recorded_s / (recorded_s + gaps_s.iter().sum::<f64>());
         assert!((duty - 0.1).abs() < 0.002, "{duty}");
@@ -350,7 +233,8 @@ mod tests {
         different.sort_unstable();
         different.dedup();
         assert!(different.len() > 100 && different[0] > 0);
-        assert_eq!(schedule.recorded(), Duration::from_secs(6));
+        let recorded = schedule.recorded(Duration::from_secs(60));
+        assert_eq!(recorded, Duration::from_secs(6));
     }
 
     #[test]
@@ -362,23 +246,24 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told_with_its_option() {
-        let message =
-            |seconds, duty, burst| Schedule::new(seconds, duty, burst).unwrap_err().message;
-        assert!(message(0.0, 0.1, 0.5).starts_with("--seconds"));
-        assert!(message(f64::NAN, 0.1, 0.5).starts_with("--seconds"));
+        let message = |seconds, duty, burst| schedule_of(seconds, duty, burst).unwrap_err().message;
+        assert!(message(0.0, 0.1, 0.5).starts_with("--duration"));
+        assert!(message(f64::NAN, 0.1, 0.5).starts_with("--duration"));
         assert!(message(1.0, 2.0, 0.5).starts_with("--duty"));
         assert!(message(1.0, 0.1, 1e9).starts_with("--burst"));
+        let limited = Schedule::new(None, 0.1, 0.5, 1).unwrap_err().message;
+        assert!(limited.starts_with("--limit"));
     }
 
     fn space(events: u64, bytes: u64) -> DiskSpace {
-        let schedule = Schedule::new(60.0, 0.1, 0.5).unwrap();
+        let schedule = schedule_of(60.0, 0.1, 0.5).unwrap();
         let trial = BurstSummary {
             clients: 1,
             events,
             bytes,
             length: Duration::from_millis(100),
         };
-        DiskSpace::expected(&trial, &schedule)
+        DiskSpace::expected(&trial, &schedule, Duration::from_secs(60))
     }
 
     #[test]
@@ -391,15 +276,14 @@ mod tests {
             refused.message,
             "the recording needs 31.0 MB, and 30.0 MB are free"
         );
-        let sentence = busy.sentence(1_000_000_000);
-        assert!(sentence.ends_with("about 15.5 MB; it ends early at 1000.0 MB"));
+        assert!(busy.sentence().ends_with("about 15.5 MB"));
     }
 
     #[test]
     fn bursts_that_wait_in_files_are_counted_too() {
         let huge = space(500_000, 20_000_000);
         assert_eq!(huge.waiting_bytes, 456_000_000);
-        let sentence = huge.sentence(0);
+        let sentence = huge.sentence();
         assert!(sentence.contains("456.0 MB more until it is decoded"));
     }
 }

@@ -12,11 +12,13 @@ use crate::decoding::{Decoding, DecodingThread};
 use crate::host::devices::Devices;
 use crate::host::files::{Files, RoleOf};
 use crate::host::machine;
+use crate::host::paths::entries;
 use crate::host::processes::{self, Family, Identity, open_files};
 use crate::host::sockets::Sockets;
 use crate::rates::RateMeter;
-use crate::schedule::size_of;
-use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in};
+use crate::schedule::{DiskSpace, Schedule, megabytes, size_of};
+use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in, require_possible};
+use crate::window::{Bursts, Control, Course, Taken};
 
 /// Between the first two looks for clients; twice as long after each further one.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
@@ -40,14 +42,6 @@ pub struct Subject {
     pub disk_server_pids: Option<Vec<i32>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// Events of the burst under way, which memory holds until it is decoded.
-    pub burst_events: u64,
-    /// Estimated size of the recording.
-    pub bytes: u64,
-}
-
 /// One recording, until [`Session::finish`]. Dropping it detaches.
 ///
 /// A method fails if the kernel or the file system refuses, no process is left to record, or the recording has ended.
@@ -56,8 +50,13 @@ pub struct Session {
     decoder: Option<DecodingThread>,
     meter: RateMeter,
     processes_bytes: u64,
-    /// Events of the bursts that ended.
+    schedule: Schedule,
+    course: Course,
+    out: PathBuf,
+    /// Events and length of the bursts that ended, and when the burst under way began.
     events: u64,
+    recorded: Duration,
+    burst_began: Option<Instant>,
     /// The first process of the server, if that is known.
     server: Option<Identity>,
     /// As the server sees it; it is known only while the server lives.
@@ -65,7 +64,8 @@ pub struct Session {
     /// Cores that the server may use.
     core_limit: Option<f64>,
     pids: Vec<i32>,
-    whole: bool,
+    /// The processes that were there when the recording began.
+    first_pids: Vec<Identity>,
     clients: Vec<ClientProgram>,
     /// When to look for clients again, and the time between the last two looks.
     looks: (Instant, Duration),
@@ -76,7 +76,8 @@ impl Session {
     ///
     /// # Errors
     /// If nothing can be traced here, or the file system refuses.
-    pub fn attach(subject: Subject, places: Places) -> Result<Self, UserError> {
+    pub fn attach(subject: Subject, places: Places, schedule: Schedule) -> Result<Self, UserError> {
+        require_possible()?;
         let mut files = Files::new(
             subject.devices,
             subject.rules,
@@ -90,7 +91,6 @@ impl Session {
         let data_directory = first.and_then(|pid| files.data_directory(pid));
         let servers = subject.disk_server_pids;
         let servers = servers.unwrap_or_else(|| files.devices.disk_servers());
-        let whole = places.whole;
         let tracer = BurstTracer::attach(&places, subject.pids.clone(), servers)?;
         let decoding = Decoding::begin(files, &places.out)?;
         Ok(Self {
@@ -98,19 +98,53 @@ impl Session {
             decoder: Some(DecodingThread::start(decoding)?),
             meter: RateMeter::start(&subject.pids),
             processes_bytes: 0,
+            schedule,
+            course: Course::default(),
+            out: places.out,
             events: 0,
+            recorded: Duration::ZERO,
+            burst_began: None,
             server: subject.first_pid.and_then(Identity::of),
             data_directory,
             core_limit: subject.first_pid.and_then(machine::core_limit),
+            first_pids: subject
+                .pids
+                .iter()
+                .filter_map(|&pid| Identity::of(pid))
+                .collect(),
             pids: subject.pids,
-            whole,
             clients: Vec::new(),
             looks: (Instant::now(), FIRST_LOOK),
         })
     }
 
+    /// Takes bursts by the schedule for this time, by default that of the schedule, until the control ends it or no
+    /// process of the beginning is left. Further windows belong to the same recording.
+    pub fn run(
+        &mut self,
+        length: Option<Duration>,
+        control: &dyn Control,
+    ) -> Result<(), UserError> {
+        let (mut course, schedule) = (std::mem::take(&mut self.course), self.schedule);
+        let ended = course.run(self, &schedule, length, control);
+        self.course = course;
+        ended
+    }
+
+    /// Whether one of the processes of the beginning still runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.first_pids.iter().any(Identity::alive)
+    }
+
+    /// Whether the recording has reached its limit: no further burst is taken.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.course.full_after.is_some()
+    }
+
     /// Finds the clients by their wake-ups in a burst that is not kept, and follows them from now on.
-    pub fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, UserError> {
+    fn find_clients(&mut self, duration: Duration) -> Result<BurstSummary, UserError> {
         let tracer = self.tracer()?;
         tracer.begin()?;
         thread::sleep(duration);
@@ -129,35 +163,13 @@ impl Session {
         Ok(())
     }
 
-    /// Looks for the programs that hold the sessions, unless the last look was not long ago: each reads every descriptor
-    /// of the host.
-    pub fn look_for_clients(&mut self) {
-        let (due, each) = self.looks;
-        let now = Instant::now();
-        if now < due {
-            return;
-        }
-        let pids = Family::now().with_descendants(&self.pids);
-        merge(&mut self.clients, clients_of(&pids, &Sockets::now()));
-        self.looks = (now + each, (2 * each).min(LONGEST_BETWEEN_LOOKS));
-    }
-
-    /// Time without recording begins again: what passed since the last burst does not count.
-    pub fn begin_unrecorded(&mut self) {
-        self.meter.restart(&self.pids);
-    }
-
-    /// Time without recording ends.
-    pub fn end_unrecorded(&mut self) {
-        self.meter.end(&self.pids, false);
-    }
-
     /// Begins a burst of these processes.
     pub fn begin_burst(&mut self, pids: Vec<i32>) -> Result<(), UserError> {
         self.pids.clone_from(&pids);
         self.tracer()?.set_processes(pids);
-        self.end_unrecorded();
+        self.meter.end(&self.pids, false);
         self.tracer()?.begin()?;
+        self.burst_began = Some(Instant::now());
         self.meter.restart(&self.pids); // Switching on is no part of the burst.
         Ok(())
     }
@@ -168,6 +180,10 @@ impl Session {
             self.meter.end(&pids, true); // Switching off is none either.
         }
         self.pids = pids;
+        self.recorded += self
+            .burst_began
+            .take()
+            .map_or(Duration::ZERO, |began| began.elapsed());
         let burst = self.tracer()?.end()?;
         let held_bytes = processes::memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
@@ -181,15 +197,6 @@ impl Session {
             decoder.burst_ended(burst);
         }
         Ok(Some(summary))
-    }
-
-    /// Events of the burst under way, and the size that the recording will have with them.
-    pub fn taken(&self) -> Result<Taken, UserError> {
-        let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
-        Ok(Taken {
-            burst_events,
-            bytes: size_of(self.events + burst_events),
-        })
     }
 
     /// Writes the recording so far to another directory; `about` is completed.
@@ -229,7 +236,8 @@ impl Session {
 
     fn completed(&self, about: About, files: &Files) -> About {
         let uncompared = RateMeter::start(&[]);
-        let meter = if self.whole { &uncompared } else { &self.meter };
+        let compared = !self.schedule.is_whole() || self.course.is_sampled;
+        let meter = if compared { &self.meter } else { &uncompared };
         let directory = self.data_directory.as_deref();
         let sizes = directory.and_then(|directory| files.data_sizes(directory));
         let mut warnings = about.warnings;
@@ -237,6 +245,7 @@ impl Session {
             let ended = "the recorded process ended, as where a server stops or restarts";
             warnings.push(format!("{ended}: nothing is recorded from then on"));
         }
+        warnings.extend(self.limit_warning());
         warnings.extend(files.devices.warnings());
         let cores = about.machine.cores;
         let core_limit = self.core_limit.filter(|limit| *limit < f64::from(cores));
@@ -267,6 +276,96 @@ impl Session {
             ));
         }
         about
+    }
+}
+
+impl Session {
+    fn processes(&self, control: &dyn Control) -> Vec<i32> {
+        let first = self.first_pids.iter().filter(|process| process.alive());
+        let first = first.map(|process| process.pid);
+        let default = || Family::now().with_descendants(&first.collect::<Vec<_>>());
+        control.processes().unwrap_or_else(default)
+    }
+
+    /// What the limit of its size changed.
+    fn limit_warning(&self) -> Option<String> {
+        let limit = megabytes(self.schedule.limit_bytes);
+        if let Some(after) = self.course.full_after {
+            let after_s = after.as_secs_f64();
+            return Some(format!(
+                "recording ended early, after {after_s:.0} s, at its limit of {limit}"
+            ));
+        }
+        let share = self.recorded.as_secs_f64() / self.course.elapsed.as_secs_f64().max(1e-9);
+        self.course.is_sampled.then(|| {
+            format!(
+                "events were taken in {:.1} % of the time instead of {:.0} %, so that the recording stays below its \
+                 limit of {limit}",
+                100.0 * share,
+                100.0 * self.schedule.duty
+            )
+        })
+    }
+}
+
+impl Bursts for Session {
+    fn try_out(&mut self, trial: Duration, length: Option<Duration>) -> Result<String, UserError> {
+        let summary = self.find_clients(trial)?;
+        let Some(length) = length else {
+            return Ok("recording".to_owned());
+        };
+        let space = DiskSpace::expected(&summary, &self.schedule, length);
+        space.require(machine::free_bytes(&self.out).unwrap_or(u64::MAX))?;
+        Ok(space.sentence())
+    }
+
+    fn begin_unrecorded(&mut self) {
+        self.meter.restart(&self.pids);
+    }
+
+    fn end_unrecorded(&mut self) {
+        self.meter.end(&self.pids, false);
+    }
+
+    fn begin(&mut self, control: &dyn Control) -> Result<(), UserError> {
+        if let Some(clients) = control.clients() {
+            self.set_clients(clients)?;
+        }
+        let pids = self.processes(control);
+        self.begin_burst(pids)
+    }
+
+    fn end(&mut self, control: &dyn Control) -> Result<u64, UserError> {
+        let pids = self.processes(control);
+        let burst = self.end_burst(pids)?;
+        Ok(burst.map_or(0, |burst| burst.events))
+    }
+
+    /// Each look reads every descriptor of the host: none if the last was not long ago.
+    fn look_for_clients(&mut self) {
+        let (due, each) = self.looks;
+        let now = Instant::now();
+        if now < due {
+            return;
+        }
+        let pids = Family::now().with_descendants(&self.pids);
+        merge(&mut self.clients, clients_of(&pids, &Sockets::now()));
+        self.looks = (now + each, (2 * each).min(LONGEST_BETWEEN_LOOKS));
+    }
+
+    fn taken(&self) -> Result<Taken, UserError> {
+        let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
+        let under_way = self.burst_began.map(|began| began.elapsed());
+        let files = entries(&self.out).filter_map(|file| Some(file.metadata().ok()?.len()));
+        Ok(Taken {
+            burst_events,
+            bytes: size_of(self.events + burst_events).max(files.sum()),
+            recorded: self.recorded + under_way.unwrap_or_default(),
+        })
+    }
+
+    fn alive(&self) -> bool {
+        self.is_alive()
     }
 }
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -39,14 +39,6 @@ from tierwise.recording import make_folder
 from tierwise.recording.buffer import write_buffer
 
 _BUFFER_MB = 16
-_LONGEST_S = 7 * 86_400.0
-_CLIENTS_SHOW_WITHIN_S = 0.1
-_MOST_BURST_EVENTS = 10_000_000
-"""Longer bursts are cut: memory holds a burst while it is decoded, some hundred bytes an event."""
-_COUNTS_EACH_S = 1.0
-"""Interval of the looks at how much was taken."""
-_LOOKS_EACH_S = 0.2
-"""Interval of the checks whether the target still runs."""
 
 
 class Session:
@@ -66,26 +58,15 @@ class Session:
             out: directory of the recording, to be made or empty.
             dsn: of the engine's own counters, which are read at the start and the end of each window.
         """
-        if (reason := _core.recording_impossible()) is not None:
-            raise TierwiseError(
-                f"cannot record here: {reason}", "run it as root, on Linux 5.15 or later with BTF"
-            )
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
-        self._whole = schedule.duty == 1
-        self._gaps_s = schedule.gaps_s()
-        self._stopping = threading.Event()
-        self._in_burst = self._finished = False
-        self._bursts = 0
-        self._began_s = self._ends_s = self._counted_s = 0.0
-        self._full_after_s: float | None = None
+        self._finished = False
         self.elapsed_s = 0.0
         """Total length of all windows, including the time between bursts."""
         with ExitStack() as undo:
             make_folder(out)
             undo.callback(self._discard_unfinished)
             self._about = _about(target)
-            self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             options = json.dumps(self._options(spool))
             self._recorder = _core.Recorder(options, target.rules, target.role_of)
@@ -103,80 +84,28 @@ class Session:
         """
         if self._counters is not None:
             self._counters.begin()
-        self._began_s = time.monotonic()
-        self._ends_s = self._began_s + (seconds or self._schedule.seconds or _LONGEST_S)
-        self._recorder.begin_unrecorded()
+        began_s = time.monotonic()
         try:
-            self._take_bursts(begun)
+            self._recorder.run(self._target.processes, self._target.clients, begun, self._say, seconds)
         finally:
-            self.elapsed_s += time.monotonic() - self._began_s
-            if self.alive:
-                self._recorder.end_unrecorded()
+            self.elapsed_s += time.monotonic() - began_s
             if self._counters is not None:
                 self._counters.end()
 
-    def _take_bursts(self, begun: Callable[[], None]) -> None:
-        if not self._whole:
-            begun()
-            if self._target.clients is None and self.alive:
-                self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
-        while not self.full and not self._wait(next(self._gaps_s)):
-            try:
-                self.begin_burst()
-            except TierwiseError:
-                if self.alive:
-                    raise
-                return  # The target ended just now.
-            try:
-                if self._bursts == 1 and self._whole:
-                    begun()
-                self._wait(_LONGEST_S if self._whole else self._schedule.burst_s)
-            finally:
-                self.end_burst()
-
-    def _wait(self, seconds: float) -> bool:
-        """Wait, at most until the recording is over or a burst has to end; gives whether it is over."""
-        until_s = min(time.monotonic() + seconds, self._ends_s)
-        while not self._stopping.is_set() and self.alive:
-            left_s = until_s - time.monotonic()
-            if left_s <= 0:
-                return until_s >= self._ends_s
-            if self._in_burst and self._is_long():
-                return False
-            if self._whole or not self._in_burst:
-                self._recorder.look_for_clients()
-            self._stopping.wait(min(left_s, _LOOKS_EACH_S))
-        return True
-
-    def _is_long(self) -> bool:
-        """Whether memory or the limit of the recording ends the burst under way; looks every second."""
-        now_s = time.monotonic()
-        if now_s < self._counted_s + _COUNTS_EACH_S:
-            return False
-        self._counted_s = now_s
-        burst_events, size_bytes = self._recorder.taken()
-        if size_bytes >= self._schedule.limit_bytes:
-            self._full_after_s = now_s - self._began_s
-            self._say(f"the recording has reached its limit of {self._schedule.limit_bytes / 1e6:,.0f} MB")
-        return self.full or burst_events >= _MOST_BURST_EVENTS
-
     def begin_burst(self) -> None:
         """Record events from now on, of all current processes of the target."""
-        self._bursts += 1
         if self._target.clients is not None:
             self._recorder.set_clients(self._target.clients())
         self._recorder.begin(self._target.processes())
-        self._in_burst = True
 
     def end_burst(self) -> None:
         """Record no more events until the next burst."""
         events = self._recorder.end(self._target.processes())
-        self._in_burst = False
         self._say(f"recording: {numbers.counted(events, 'event')} in the last burst")
 
     def stop(self) -> None:
         """End the current burst and take no more; may be called from any thread."""
-        self._stopping.set()
+        self._recorder.stop()
 
     def finish(self, transactions: int | None = None, elapsed_s: float | None = None) -> dict[str, Any]:
         """Detach, decode the remaining bursts, write the recording; gives its description.
@@ -203,10 +132,6 @@ class Session:
     def _summary(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
         about = self._about | {"duration_s": elapsed_s, "transactions": transactions}
-        if self._full_after_s is not None:
-            ended = f"recording ended early, after {self._full_after_s:,.0f} s"
-            limit_mb = self._schedule.limit_bytes / 1e6
-            about["warnings"] = [*about["warnings"], f"{ended}, at its limit of {limit_mb:,.0f} MB"]
         if self._counters is None:
             return about
         return about | {
@@ -238,7 +163,7 @@ class Session:
             "buffer_mb": _BUFFER_MB,
             "spool_dir": str(spool),
             "directory": str(self._out),
-            "whole": self._whole,
+            "schedule": asdict(self._schedule),
         }
 
     def _discard_unfinished(self) -> None:
@@ -249,12 +174,12 @@ class Session:
     @property
     def full(self) -> bool:
         """Whether the recording has reached its limit: no further burst is taken."""
-        return self._full_after_s is not None
+        return self._recorder.full()
 
     @property
     def alive(self) -> bool:
         """Whether one of the target's initial processes still runs."""
-        return any(process is not None and process.alive for process in self._seen)
+        return self._recorder.alive()
 
 
 def _about(target: Target) -> dict[str, Any]:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, floor, inf, log
 from statistics import fmean
 from typing import Any
 
+from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import mean_half_width
 
 DEFAULT_DUTY = "1/10"
-_SEED = 1
-_LEAST_LIMIT_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Schedule:
     """Bursts of ``burst_s`` seconds that cover ``duty`` of the time, for ``seconds`` or until stopped.
 
-    With a duty of 1, bursts are as long as memory allows, one after the other. The recording ends early when
-    it has ``limit_bytes``.
+    With a duty of 1, bursts are as long as memory allows, one after the other. Where the recording would
+    exceed ``limit_bytes``, events are taken in a smaller share of the time; one of unknown length ends early.
     """
 
     seconds: float | None = 60.0
@@ -33,31 +31,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         """Refuse an invalid schedule."""
-        if not 0 < self.duty <= 1:
-            raise TierwiseError(
-                f"--duty: {self.duty:g} is no share of the time", "use a fraction such as 1/10"
-            )
-        if self.seconds is not None and not 0 < self.seconds <= 7 * 86_400:
-            raise TierwiseError(f"--duration: {self.seconds:g} s", "use more than 0 s and at most a week")
-        if not 0.01 <= self.burst_s <= 60:
-            raise TierwiseError(f"--burst: {self.burst_s:g} s", "use 0.01 to 60 s")
-        if self.limit_bytes < _LEAST_LIMIT_BYTES:
-            raise TierwiseError(
-                f"--limit: {self.limit_bytes / 1e6:g} MB is too little for a burst", "use at least 1"
-            )
-
-    def gaps_s(self) -> Iterator[float]:
-        """Time before each burst, in seconds, without end: randomised, with one burst in each period.
-
-        A burst at a fixed point of every period would alias with periodic work.
-        """
-        chance = random.Random(_SEED)
-        room_s = self.burst_s / self.duty - self.burst_s
-        rest_s = 0.0
-        while True:
-            before_s = room_s * chance.uniform(0.25, 0.75)
-            yield rest_s + before_s
-            rest_s = room_s - before_s
+        _core.require_schedule(self.seconds, self.duty, self.burst_s, self.limit_bytes)
 
 
 def parse_duty(text: str) -> float:

@@ -147,7 +147,10 @@ Burst = Annotated[
 Limit = Annotated[
     int,
     typer.Option(
-        metavar="MB", min=1, help="end early when the recording has this size; with --every, each of them"
+        metavar="MB",
+        min=1,
+        help="largest size of the recording, or of each with --every; where it would be exceeded, events are "
+        "taken in a smaller share of --duration",
     ),
 ]
 Dsn = Annotated[

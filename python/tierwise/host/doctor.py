@@ -121,9 +121,9 @@ def _tool(name: str, fix: str, emulation: bool = False) -> Check:
 
 
 def _bpf() -> Check:
-    reason = _core.recording_impossible()
-    fix = "as root, on Linux 5.15 or later with BTF, as distributions build it (only for recording)"
-    return Check("recorder", reason is None, reason or "the kernel has BTF", fix)
+    impossible = _core.recording_impossible()
+    reason, fix = impossible or ("the kernel has BTF", "")
+    return Check("recorder", impossible is None, reason, f"{fix} (only for recording)")
 
 
 def _recording_cost() -> Check:

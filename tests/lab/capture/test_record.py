@@ -194,44 +194,44 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
     assert 1.5 <= recorded["duration_s"] < 30
 
 
-def test_a_recording_ends_at_its_limit_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.capture.schedule._LEAST_LIMIT_BYTES", 1)
-    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
-    limited = Schedule(60, 1.0, limit_bytes=20_000)
+LEAST_LIMIT = 1_000_000
+
+
+def test_a_recording_of_unknown_length_ends_at_its_limit_and_says_so(tmp_path: Path) -> None:
+    limited = Schedule(None, 1.0, limit_bytes=LEAST_LIMIT)
     with committing(tmp_path / "app.db-wal") as process:
         recorded = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
     assert recorded["duration_s"] < 50
     assert any("ended early" in warning for warning in recorded["warnings"])
 
 
-def test_a_full_recording_is_not_continued_until_it_is_usable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tierwise.capture.schedule._LEAST_LIMIT_BYTES", 1)
+def test_a_recording_that_would_be_too_large_takes_fewer_events(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        recorded = record_running(
+            recording_target(process), out, Schedule(40.0, 1.0, limit_bytes=LEAST_LIMIT), quiet
+        )
+    assert recorded["duration_s"] > 39
+    assert any("events were taken in" in warning for warning in recorded["warnings"])
+    assert sum(file.stat().st_size for file in out.iterdir()) <= LEAST_LIMIT
+    last_s = (recorded["bursts"][-1]["end_ns"] - recorded["bursts"][0]["start_ns"]) / 1e9
+    assert last_s > 30
+    assert recorded["cost"]["rate_ratio_low"] > 0
+
+
+def test_a_full_recording_is_not_continued_until_it_is_usable(tmp_path: Path) -> None:
     judged: list[Path] = []
 
     def is_usable(path: Path) -> bool:
         judged.append(path)
         return False
 
-    limited, enough = Schedule(60, 0.5, 0.5, limit_bytes=10_000), Enough(is_usable, longest_s=120)
+    limited, enough = Schedule(None, 0.5, 0.5, limit_bytes=LEAST_LIMIT), Enough(is_usable, longest_s=120)
     with committing(tmp_path / "app.db-wal") as process:
         out = tmp_path / "recording"
         recorded = record_running(recording_target(process), out, limited, quiet, enough=enough)
     assert recorded["duration_s"] < 50
     assert not judged
-
-
-def test_a_long_burst_is_cut_before_memory_holds_too_much(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tierwise.capture.record._MOST_BURST_EVENTS", 500)
-    monkeypatch.setattr("tierwise.capture.record._COUNTS_EACH_S", 0.1)
-    with committing(tmp_path / "app.db-wal") as process:
-        recorded = record_running(recording_target(process), tmp_path / "recording", Schedule(3, 1.0), quiet)
-    assert len(recorded["bursts"]) > 1
-    assert not any("ended early" in warning for warning in recorded["warnings"])
-    assert recorded["losses"]["lost_events"] == 0
 
 
 def test_between_bursts_nothing_is_attached(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from pathlib import Path
 
@@ -28,7 +27,16 @@ def test_no_duty(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"duty": 0}, {"seconds": 0}, {"seconds": float("nan")}, {"burst_s": 0}, {"burst_s": 1e9}]
+    "options",
+    [
+        {"duty": 0},
+        {"duty": 1.1},
+        {"seconds": 0},
+        {"seconds": float("nan")},
+        {"burst_s": 0},
+        {"burst_s": 1e9},
+        {"limit_bytes": 1},
+    ],
 )
 def test_no_schedule(options: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="--"):
@@ -46,31 +54,6 @@ def test_durations_as_people_write_them(text: str, seconds: float) -> None:
 def test_no_duration(text: str) -> None:
     with pytest.raises(TierwiseError, match="--duration: "):
         parse_duration_s(text, "--duration")
-
-
-def test_bursts_take_their_share_of_the_time() -> None:
-    schedule = Schedule(None, duty=0.1, burst_s=0.5)
-    gaps_s = list(itertools.islice(schedule.gaps_s(), 200))
-    duty = 0.5 * len(gaps_s) / (0.5 * len(gaps_s) + sum(gaps_s))
-    assert duty == pytest.approx(0.1, rel=0.02)
-    assert min(gaps_s) > 0
-    assert len({round(gap, 6) for gap in gaps_s}) > 100
-
-
-@pytest.mark.parametrize(
-    ("seconds", "duty", "burst_s"),
-    [
-        (60, 0.1, 0.5),
-        (20, 0.1, 0.25),
-        (5, 0.1, 0.1),
-        (1, 0.1, 0.025),
-        (0.1, 0.1, 0.01),
-        (5, 1, 0.5),
-        (None, 0.1, 0.5),
-    ],
-)
-def test_a_short_recording_has_eight_bursts(seconds: float | None, duty: float, burst_s: float) -> None:
-    assert _core.default_burst_s(seconds, duty) == pytest.approx(burst_s)
 
 
 def test_extents_cover_the_file(tmp_path: Path) -> None:

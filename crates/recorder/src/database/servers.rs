@@ -122,7 +122,6 @@ pub struct Target {
     pub rules: Rules,
     /// Root of its files, as seen by this process; a container has its own.
     pub root: PathBuf,
-    identity: Identity,
 }
 
 impl Target {
@@ -141,12 +140,12 @@ impl Target {
             Wanted::DataDirectory(directory) => pid_in(directory)?,
             Wanted::Engine(name) => pid_of_engine(name)?,
         };
-        let Some(identity) = Identity::of(pid) else {
+        if Identity::of(pid).is_none() {
             return Err(UserError::new(
                 format!("--pid: there is no process {pid}"),
                 "give the pid of the database's first process",
             ));
-        };
+        }
         let program = processes::program_of(pid);
         if kind_of_name(&program).is_some_and(|kind| kind != ClientKind::Replica) {
             let problem = "is a client: it has no database files of its own";
@@ -170,7 +169,6 @@ impl Target {
             pid,
             rules: rules.after(&first, "--role")?,
             root,
-            identity,
         })
     }
 
@@ -181,10 +179,6 @@ impl Target {
     /// Its current processes, with everything they started.
     pub fn processes(&self) -> Vec<i32> {
         Family::now().with_descendants(&[self.pid])
-    }
-
-    pub fn alive(&self) -> bool {
-        self.identity.alive()
     }
 
     /// Pid of the process whose mounts count; none for this process's mounts.

@@ -27,8 +27,6 @@ pub struct Places {
     pub spool_dir: PathBuf,
     /// Directory of the recording, empty or new.
     pub out: PathBuf,
-    /// Every event of the work is recorded: there is no unrecorded time in which the same work ran.
-    pub whole: bool,
 }
 
 /// A target that can be traced. Dropping it releases everything it took from the kernel.

@@ -1,7 +1,9 @@
 //! The programs in the kernel, which `make bpf` compiles from `bpf/tracer.bpf.c`, and the memory that they share with us.
 
+use std::error::Error;
 use std::fs;
 use std::io;
+use std::iter;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::ptr;
@@ -14,6 +16,7 @@ use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::process::geteuid;
 use rustix::system::sysinfo;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::record::Record;
 use crate::UserError;
@@ -26,6 +29,8 @@ static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/tracer.bpf.o");
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 const OTHER_KERNEL: &str = "record on Linux 5.15 or later with BTF, as distributions build it";
+const CAPABILITIES: &str = "in a container, give it CAP_BPF and CAP_PERFMON; elsewhere, see whether the kernel is locked \
+                            down for confidentiality";
 
 /// Programs with the name of the tracepoint where they run.
 const PROGRAMS: [&str; 17] = [
@@ -63,28 +68,52 @@ const URING_PROGRAMS: [&[(&str, &str)]; 2] = [
     ],
 ];
 
-/// Reason why programs cannot be loaded here.
-pub fn impossible() -> Option<&'static str> {
+/// Reason why programs cannot be loaded here, with its fix.
+pub fn impossible() -> Option<(&'static str, &'static str)> {
     if !geteuid().is_root() {
-        return Some("only root may load programs into the kernel");
+        return Some((
+            "only root may load programs into the kernel",
+            "run it as root",
+        ));
     }
-    (!Path::new(BTF).exists()).then_some("this kernel has no BTF")
+    let needed = CapabilitySet::BPF | CapabilitySet::PERFMON;
+    let allowed = capabilities(None).is_ok_and(|own| {
+        let own = own.effective;
+        own.contains(CapabilitySet::SYS_ADMIN) || own.contains(needed)
+    });
+    if !allowed {
+        return Some(("root may not load programs into the kernel", CAPABILITIES));
+    }
+    let has_types = Path::new(BTF).exists();
+    (!has_types).then_some(("this kernel has no BTF", OTHER_KERNEL))
 }
 
 /// # Errors
 /// If programs cannot be loaded here.
 pub(crate) fn require_possible() -> Result<(), UserError> {
-    impossible().map_or(Ok(()), |reason| Err(refused(reason)))
+    impossible().map_or(Ok(()), |(reason, fix)| {
+        Err(UserError::new(format!("cannot record here: {reason}"), fix))
+    })
 }
 
-fn refused(reason: impl std::fmt::Display) -> UserError {
-    let reason = reason.to_string();
-    let fix = if !geteuid().is_root() {
-        "run it as root"
-    } else if reason.contains("not permitted") {
-        "in a container, give it CAP_BPF and CAP_PERFMON; elsewhere, see whether the kernel is locked down for confidentiality"
-    } else {
-        OTHER_KERNEL
+/// What the kernel refused, on one line with its causes.
+fn refused(error: impl Into<Box<dyn Error>>) -> UserError {
+    refused_of("", error)
+}
+
+/// The same, of a program.
+fn refused_of(program: &str, error: impl Into<Box<dyn Error>>) -> UserError {
+    let error = error.into();
+    let first: &(dyn Error + 'static) = &*error;
+    let causes = iter::successors(Some(first), |error| (*error).source());
+    let mut reasons = vec![program.to_owned()];
+    reasons.extend(causes.map(explained));
+    reasons.dedup();
+    reasons.retain(|reason| !reason.is_empty());
+    let reason = reasons.join(": ");
+    let fix = match reason.contains("not permitted") {
+        true => CAPABILITIES,
+        false => OTHER_KERNEL,
     };
     UserError::new(format!("cannot record here: {reason}"), fix)
 }
@@ -164,8 +193,7 @@ impl Programs {
         let mut ebpf = loader.load(OBJECT).map_err(refused)?;
         let mut loaded = Vec::new();
         for &name in names {
-            load(&mut ebpf, name, name, &btf)
-                .map_err(|error| refused(format!("{name}: {}", explained(&error))))?;
+            load(&mut ebpf, name, name, &btf).map_err(|error| refused_of(name, error))?;
             loaded.push(name);
         }
         for choice in of_uring {
@@ -221,8 +249,7 @@ impl Programs {
         for name in &self.names {
             let program = program(&mut self.ebpf, name).map_err(refused)?;
             let attached = program.attach().and_then(|link| program.take_link(link));
-            links
-                .push(attached.map_err(|error| refused(format!("{name}: {}", explained(&error))))?);
+            links.push(attached.map_err(|error| refused_of(name, error))?);
         }
         Ok(Attached { _links: links })
     }
@@ -242,20 +269,20 @@ fn load(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), 
     program(ebpf, name)?.load(tracepoint, btf)
 }
 
-/// With its reasons, on one line.
-fn explained(error: &ProgramError) -> String {
-    match error {
-        ProgramError::LoadError {
+/// With the last line of the verifier, if it refused a program.
+fn explained(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref() {
+        Some(ProgramError::LoadError {
             io_error,
             verifier_log,
-        } => {
+        }) => {
             let log = verifier_log.to_string();
             let last = log
                 .lines()
                 .rfind(|line| line.contains("R") && !line.contains(':'));
             format!("{io_error} {}", last.unwrap_or_default())
         }
-        error => error.to_string(),
+        _ => error.to_string(),
     }
 }
 

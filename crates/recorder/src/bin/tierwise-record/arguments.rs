@@ -11,7 +11,7 @@ pub const HELP: &str = "\
 Record what a running database does, for tierwise on another machine.
 
   tierwise-record -o DIR --data-dir /var/lib/postgresql/15/main
-  tierwise-record -o DIR --pid PID --seconds 300
+  tierwise-record -o DIR --pid PID --duration 5min
   tierwise-record -o DIR --engine postgres
 
 It loads programs into the kernel. It asks the database nothing, changes nothing in it and
@@ -25,11 +25,12 @@ Which database, one of:
 
 Options:
   -o, --output DIR  new directory for the recording
-  --seconds N       how long to record; default 60
-  --duty SHARE      share of that time in which events are taken, at most 1/2; default 1/10
-  --burst N         length of one burst in seconds; default 0.5, or an eighth
-                    of what is recorded if that is shorter
-  --limit MB        end early when the recording has reached this size; default 1000
+  --duration TIME   how long to record, such as 30s, 10min or 1h; default 60s
+  --duty SHARE      share of that time in which events are taken; default 1/10
+  --burst TIME      length of one burst; default 500ms, or an eighth of what is
+                    recorded if that is shorter
+  --limit MB        largest size of the recording; events are taken in a smaller
+                    share of the time where it would be exceeded; default 1000
   --rules NAME      rules for the roles of files: an engine's name or a TOML file
   --role PATH=ROLE  role of a file, or of all files below a directory; * stands for any letters
   --version         print the version
@@ -66,8 +67,8 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
             "--engine" => wanted.push(Wanted::Engine(value()?)),
             "--rules" => rules = Some(value()?),
             "--role" => roles.push(role_by_path(&value()?)?),
-            "--seconds" => seconds = number(&option, &value()?)?,
-            "--burst" => burst_s = Some(number(&option, &value()?)?),
+            "--duration" => seconds = time_s(&option, &value()?)?,
+            "--burst" => burst_s = Some(time_s(&option, &value()?)?),
             "--duty" => duty = share(&option, &value()?)?,
             "--limit" => limit_bytes = number::<u64>(&option, &value()?)?.saturating_mul(1_000_000),
             _ => return Err(wrong(format!("there is no option {option}"))),
@@ -84,14 +85,30 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
         rules,
         roles,
         out,
-        schedule: Schedule::new(seconds, duty, burst_s)?,
-        limit_bytes,
+        schedule: Schedule::new(Some(seconds), duty, burst_s, limit_bytes)?,
     }))
 }
 
 fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, UserError> {
     text.parse()
         .map_err(|_| wrong(format!("{option}: {text:?} is no number")))
+}
+
+/// Seconds of a time such as `500ms`, `30s`, `10min` or `1h`; a number alone is seconds.
+fn time_s(option: &str, text: &str) -> Result<f64, UserError> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit_s = match text[digits.len()..].trim() {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "min" => 60.0,
+        "h" => 3_600.0,
+        _ => {
+            return Err(wrong(format!(
+                "{option}: {text:?} is no time such as 30s or 10min"
+            )));
+        }
+    };
+    Ok(unit_s * number::<f64>(option, digits.trim())?)
 }
 
 /// A share such as `1/10` or `0.1`.
@@ -106,6 +123,8 @@ fn wrong(message: impl Into<String>) -> UserError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn asked(line: &str) -> Result<Asked, UserError> {
@@ -118,11 +137,15 @@ mod tests {
 
     #[test]
     fn a_recording_is_asked_for() {
-        let Ok(Asked::Recording(order)) = asked("-o out --pid 7 --duty 1/4 --limit=5") else {
+        let line = "-o out --pid 7 --duty 1/4 --limit=5 --duration 10min --burst=100ms";
+        let Ok(Asked::Recording(order)) = asked(line) else {
             panic!("it is one");
         };
         assert!(matches!(order.wanted, Wanted::Pid(7)));
-        assert_eq!((order.schedule.duty, order.limit_bytes), (0.25, 5_000_000));
+        let schedule = order.schedule;
+        assert_eq!((schedule.duty, schedule.limit_bytes), (0.25, 5_000_000));
+        assert_eq!(schedule.length, Some(Duration::from_secs(600)));
+        assert_eq!(schedule.burst, Duration::from_millis(100));
         assert!(matches!(asked("--pid 7 --help"), Ok(Asked::Help)));
     }
 
@@ -135,7 +158,9 @@ mod tests {
         assert!(role.contains("--role: \"logs\" is no role"));
         assert!(refusal("-o out --pid x").contains("--pid: \"x\" is no number"));
         assert!(refusal("-o out --pid").contains("--pid needs a value"));
-        assert!(refusal("-o out --duration 60s").contains("there is no option --duration"));
+        assert!(refusal("-o out --seconds 60").contains("there is no option --seconds"));
+        assert!(refusal("-o out --pid 7 --duration 10m").starts_with("--duration: \"10m\""));
+        assert!(refusal("-o out --pid 7 --duration 0").starts_with("--duration"));
         assert!(refusal("-o out --pid 7 --duty 1/0").starts_with("--duty"));
     }
 }

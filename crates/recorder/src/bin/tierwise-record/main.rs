@@ -4,8 +4,10 @@ mod arguments;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use tierwise_recorder::{UserError, megabytes, record};
+use tierwise_recorder::{Control, UserError, megabytes, record};
 use tierwise_recording::About;
 
 use arguments::Asked;
@@ -15,6 +17,21 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
+}
+
+struct Terminal;
+
+impl Control for Terminal {
+    fn wait(&self, longest: Duration) -> bool {
+        if !STOP.load(Ordering::Relaxed) {
+            thread::sleep(longest);
+        }
+        STOP.load(Ordering::Relaxed)
+    }
+
+    fn say(&self, sentence: &str) {
+        eprintln!("{sentence}");
+    }
 }
 
 fn main() -> ExitCode {
@@ -36,7 +53,7 @@ fn main() -> ExitCode {
         // SAFETY: the function only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    match record(&order, &STOP, &|line| eprintln!("{line}")) {
+    match record(&order, &Terminal) {
         Ok(about) => {
             print_summary(&order.out, &about);
             ExitCode::SUCCESS
