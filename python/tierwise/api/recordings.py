@@ -277,6 +277,7 @@ class RecordedRun:
             recorded_on=place_text(recorded_on, "recorded_on"),
             rebuildable=flag_of(rebuildable, "rebuildable"),
         )
+        instances = names_of(instance, "instance")
         options = AdviceOptions.parse(
             "",
             None if budget is None else text_of(budget, "budget", "50/month"),
@@ -284,16 +285,15 @@ class RecordedRun:
             terms,
             fresh=self._fresh,
             may_lose=None if may_lose is None else text_of(may_lose, "may_lose", "1s"),
-            instances=names_of(instance, "instance"),
+            instances=instances,
             grow=None if grow is None else text_of(grow, "grow", "3x"),
         )
         options = replace(options, devices=names_of(devices, "devices"))
         advice = advise(self._predictor, options, tables=flag_of(tables, "tables"))
 
         def surveyed() -> Subject:
-            if advice.instance:
-                raise TierwiseError("instance: the page knows no machines", "advise without it")
-            return subject(self._predictor, advice, terms, self._path, self._fresh)
+            machine = next(iter(instances), "")
+            return subject(self._predictor, advice, terms, self._path, self._fresh, instance=machine)
 
         return AdviceView(advice, surveyed)
 

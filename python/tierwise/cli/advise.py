@@ -202,8 +202,6 @@ def advise(
     check_emit(emit, recording)
     emitted, output = (output, None) if emit is not None else (None, output)
     require_html(output)
-    if output is not None and instance:
-        raise TierwiseError("--instance: the page knows no machines", "leave out --output or --instance")
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn
     terms = Terms.parse(
@@ -262,7 +260,8 @@ def advise(
 
             predictor = opened[recording]
             with simulations(predictor, opt.progress_console(to_stderr=True)):
-                surveyed = subject(predictor, advice, terms, recording, fresh, names)
+                machine = instance[0] if instance else ""
+                surveyed = subject(predictor, advice, terms, recording, fresh, names, instance=machine)
             write_page(output, advice_page(surveyed, day=day), err=format is not Format.TEXT)
 
 

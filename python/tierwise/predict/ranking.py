@@ -398,6 +398,7 @@ def survey(
     devices: Sequence[str],
     keep: Keep = lambda _: True,
     first: Collection[Role] = (),
+    machine: Scenario | None = None,
 ) -> Survey:
     """Predict every placement over the recorded devices and some others, under one seed.
 
@@ -408,6 +409,7 @@ def survey(
         predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
         keep: which placements to predict; the others have no answer.
         first: roles to place before busier ones, where the placements of all roles are too many.
+        machine: what every placement has besides; nothing by default.
     """
     names = [RECORDED, *dict.fromkeys(resolve(name).name for name in devices)]
     if len(names) == 1:
@@ -425,7 +427,7 @@ def survey(
         notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
     asked = filter(keep, placements_of(placed, names))
-    for look in first_looks(predictor, Scenario(), asked, enough(len(made.predictions))):
+    for look in first_looks(predictor, machine or Scenario(), asked, enough(len(made.predictions))):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
         made.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
     made.place([predictor.as_recorded])

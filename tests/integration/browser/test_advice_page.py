@@ -28,6 +28,7 @@ from support.fake_replay import FakeReplay, about
 from support.fake_tables import tables_predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.tables import tables_beside
+from tierwise.device_models.instances import find_instances
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -67,12 +68,12 @@ MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
 
 
 def made_of_tables(hostile: str = HOSTILE) -> Subject:
-    """An advice on a recording of 60 tables and indexes, one of which has a hostile name."""
+    """An advice on a recording of 60 tables and indexes, one with a hostile name, on a named machine."""
     toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
-    advice = advise(toy, AdviceOptions(DEVICES))
+    advice = advise(toy, AdviceOptions(DEVICES, instances=find_instances(["m6i.large"])))
     tables = tables_beside(toy, advice.devices, Terms())
     advice = advice.model_copy(update={"tables": tables, "memory": advice_with_memory().memory})
-    return subject(toy, advice, Terms(), Path("shop"))
+    return subject(toy, advice, Terms(), Path("shop"), instance="m6i.large")
 
 
 @pytest.fixture(scope="module")

@@ -201,11 +201,11 @@ def test_a_page_says_what_breaks_first(tmp_path: Path) -> None:
     assert 'id="growth"' not in page.read_text("utf-8")
 
 
-def test_the_page_and_tables_refuse_what_they_do_not_know(tmp_path: Path) -> None:
-    for options in (["--instance", "m6i.large", "-o", "a.html"], ["--by", "table", "--grow", "3x"]):
-        refused = CliRunner().invoke(app, ["advise", str(tmp_path), "--devices", "gp3", *options])
-        assert isinstance(refused.exception, TierwiseError) or refused.exit_code != 0
-        assert any(name in str(refused.exception) + refused.output for name in ("--instance", "--grow"))
+def test_tables_refuse_what_they_do_not_know(tmp_path: Path) -> None:
+    for options in (["--instance", "m6i.large"], ["--grow", "3x"]):
+        asked = ["advise", str(tmp_path), "--devices", "gp3", "--by", "table", *options]
+        refused = CliRunner().invoke(app, asked)
+        assert isinstance(refused.exception, TierwiseError) and options[0] in str(refused.exception)
 
 
 def test_work_done_once_is_refused() -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.advise import Advice, Option, Terms, Wear
+from tierwise.advise.alternatives import machine_of
 from tierwise.advise.costs import Bill, Costs, wear
 from tierwise.advise.option import is_told
+from tierwise.device_models.instances import Instance
 from tierwise.model import numbers
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Prediction, Predictor
+from tierwise.predict import RECORDED, Prediction, Predictor, Scenario
 from tierwise.predict.devices import lost_at_stop
+from tierwise.predict.machine import on_instance
 from tierwise.predict.ranking import Survey, placement_of, survey
 
 
@@ -27,6 +31,7 @@ class Subject:
         costs: of placements, under the terms of the advice.
         fresh: whether devices are in factory state.
         names: file of the names of tables, if the recording has none.
+        machine: options that make a prediction behind the limits of the advice's machine.
     """
 
     advice: Advice
@@ -35,6 +40,7 @@ class Subject:
     costs: Costs
     fresh: bool = False
     names: Path | None = None
+    machine: Sequence[str] = ()
 
     @property
     def currency(self) -> str:
@@ -88,6 +94,7 @@ class Subject:
     def command(self) -> str:
         """The command that predicts the recorded run, without a placement, quoted for a shell."""
         parts = ["tierwise", "predict", str(self.recording), *(["--fresh"] if self.fresh else [])]
+        parts += self.machine
         return " ".join(shlex.quote(part) for part in parts)
 
 
@@ -98,6 +105,8 @@ def subject(
     recording: Path,
     fresh: bool = False,
     names: Path | None = None,
+    *,
+    instance: str = "",
 ) -> Subject:
     """Survey the placements around an advice; the budget leaves none of them out, too small a device does.
 
@@ -108,6 +117,7 @@ def subject(
         recording: folder of the recording, for commands to type.
         fresh: whether devices are in factory state.
         names: file of the names of tables, if the recording has none.
+        instance: name or file of the advice's machine.
     """
     costs = Costs.of(predictor, terms)
     decision = advice.decision
@@ -115,7 +125,27 @@ def subject(
         decision.option,
         *(option for option in (advice.best, advice.fastest, advice.simpler, advice.reaching) if option),
     ]
-    simulated = survey(predictor, advice.devices, keep=costs.fits, first=decision.option.placement)
+    machine = None
+    if advice.instance is not None:
+        machine = machine_of([advice.instance], terms.recorded_on)
+    simulated = survey(
+        predictor, advice.devices, keep=costs.fits, first=decision.option.placement, machine=machine
+    )
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
-    simulated.place([*moves, *(option.prediction for option in options)])
-    return Subject(advice, simulated, recording, costs, fresh, names)
+    simulated.place([advice.recorded, *moves, *(option.prediction for option in options)])
+    typed = [] if advice.instance is None else _typed(advice.instance, instance, predictor, terms)
+    return Subject(advice, simulated, recording, costs, fresh, names, typed)
+
+
+def _typed(machine: Instance, name: str, predictor: Predictor, terms: Terms) -> list[str]:
+    """Options of ``predict`` for the machine's limits with the recorded cores and memory."""
+    options = ["--instance", name or machine.name]
+    if terms.recorded_on:
+        places = ",".join(f"{role}={device}" for role, device in terms.recorded_on.items())
+        options += ["--recorded-on", places]
+    replaced = on_instance(Scenario(instance=machine), predictor.work)
+    if replaced.cores is not None:
+        options += ["--cores", str(predictor.work.cores)]
+    if replaced.memory_bytes is not None:
+        options += ["--memory", str(predictor.run.memory_bytes)]
+    return options

@@ -23,7 +23,12 @@ from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
-from tierwise.report.recording.advice import growing_blocks, memory_blocks, setting_blocks
+from tierwise.report.recording.advice import (
+    growing_blocks,
+    machine_blocks,
+    memory_blocks,
+    setting_blocks,
+)
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.tables import (
     listed,
@@ -176,6 +181,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         tables=_tables(subject),
         curve=memory_curve(points_of(subject.advice), subject.advice.run.unit),
         memory=to_html(memory_blocks(subject.advice, titled=False)),
+        machines=to_html(machine_blocks(subject.advice, titled=False)),
     )
 
 

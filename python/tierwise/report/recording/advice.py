@@ -369,7 +369,7 @@ def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
     return f", for {then} {numbers.symbol(currency)} a month instead of {now}"
 
 
-def machine_blocks(advice: Advice) -> list[doc.Block]:
+def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
     """Each other machine with its gain and price; nothing without one."""
     if advice.instance is None:
         return []
@@ -379,7 +379,7 @@ def machine_blocks(advice: Advice) -> list[doc.Block]:
     figures = ["vCPUs", "GiB", *gain_headings(advice.run.unit, advice.currency, once)]
     moved = any(move.with_moves for move in advice.machines)
     figures += ["with the\nmoves"] if moved else []
-    machine_table = doc.table(["machine"], figures, "Machine instead")
+    machine_table = doc.table(["machine"], figures, "Machine instead" if titled else "")
     for move in advice.machines:
         machine_table.add(
             move.instance,
