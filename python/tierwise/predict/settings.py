@@ -157,6 +157,8 @@ class Setting(Record):
     back: str
     """How to go back."""
     note: str = ""
+    measured: str = ""
+    """What measurements say of the predictions of it, as a warning; empty where they agree or are missing."""
     restart: bool = False
     """Whether the database or its program has to start again."""
     source: str
@@ -361,6 +363,8 @@ class ChosenSetting(Record):
             texts.append(f"full-page images are at most {self.image_share:.0%} of the log's bytes")
         if self.setting.name not in self.recorded:
             texts.append(f"the recording does not tell {self.setting.name}: what it shows is compared")
+        if self.setting.measured:
+            texts.append(self.setting.measured)
         return texts
 
     @property

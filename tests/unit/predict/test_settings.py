@@ -137,6 +137,9 @@ def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() ->
     assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in prediction.warnings)
     assert not any("does not tell" in text for text in prediction.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
+    assert any(
+        "times what was predicted" in text for text in answer(["sync=false"], engine="rocksdb").warnings
+    )
 
 
 def test_a_validated_change_of_settings_has_no_such_warning() -> None:

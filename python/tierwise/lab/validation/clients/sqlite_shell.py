@@ -38,15 +38,18 @@ INSERT INTO account SELECT i, 0, printf('%080d', i) FROM n;
 
 
 class SqliteShell(Client[Library]):
-    """``journal`` is ``wal`` or ``delete``; ``scale`` counts accounts, in thousands."""
+    """``journal`` is ``wal`` or ``delete``, ``synchronous`` ``full`` or ``normal``.
+
+    ``scale`` counts accounts, in thousands.
+    """
 
     family = "sqlite-shell"
     engine = "sqlite"
     program = "sqlite3"
     package = "Debian: sqlite3"
-    defaults: ClassVar = {"journal": "wal", "scale": 500}
+    defaults: ClassVar = {"journal": "wal", "synchronous": "full", "scale": 500}
     of_data: ClassVar = ("journal", "scale")  # the file stores the journal mode
-    choices: ClassVar = {"journal": ["wal", "delete"]}
+    choices: ClassVar = {"journal": ["wal", "delete"], "synchronous": ["full", "normal"]}
 
     def prepare(self, database: Library) -> None:
         """Make and fill two tables."""
@@ -78,7 +81,7 @@ class SqliteShell(Client[Library]):
         process = database.launch(
             [pipe, programs.program_path(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
         )
-        feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds, most)
+        feeder = _Feeder(pipe, self.text("synchronous"), 1000 * self.number("scale"), seconds, most)
         try:
             began_s = time.monotonic()
             feeder.start()
@@ -110,8 +113,9 @@ def _unrecorded(database: Library) -> Iterator[None]:
 class _Feeder(threading.Thread):
     """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
 
-    def __init__(self, pipe: Path, rows: int, seconds: float, most: float) -> None:
+    def __init__(self, pipe: Path, synchronous: str, rows: int, seconds: float, most: float) -> None:
         super().__init__(name="feeder", daemon=True)
+        self._synchronous = synchronous
         self._pipe, self._rows, self._seconds, self._most = pipe, rows, seconds, most
         self._random = random.Random(1)
 
@@ -121,7 +125,7 @@ class _Feeder(threading.Thread):
         try:
             with self._pipe.open("w", buffering=1, encoding="ascii") as pipe:
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-                pipe.write("PRAGMA synchronous=FULL;\n")
+                pipe.write(f"PRAGMA synchronous={self._synchronous};\n")
                 while time.monotonic() < until_s and fed < self._most:
                     pipe.write(self._transaction())
                     fed += 1

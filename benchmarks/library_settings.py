@@ -1,0 +1,91 @@
+"""What writes without a flush gain, measured in slots and predicted: SQLite's NORMAL, RocksDB's sync=false.
+
+``python benchmarks/library_settings.py [CASE...] [--pairs N] [--placement NAME]...``, as root. A case of
+``tierwise validate`` is brought up twice on each placement, as it is and with the setting. It is recorded
+once and the setting is predicted. Then the client runs against both in random order, for a number of pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from tierwise import open_recording
+from tierwise.lab.validation.case import Case, cases_of
+from tierwise.lab.validation.placed import Placed, placed, template_of
+from tierwise.lab.validation.spec import load
+from tierwise.predict.estimates import estimate
+
+SETTINGS = {
+    "sqlite-wal": ({"synchronous": "normal"}, "synchronous=NORMAL"),
+    "db_bench-overwrite-4": ({"sync": 0}, "sync=false"),
+}
+"""Case -> options of its client that make the setting, and the setting's name in predictions."""
+PLACEMENTS = ["own", "all-gp3", "all-7k2", "log-7k2"]
+
+
+def main() -> int:
+    """Measure, predict, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("cases", nargs="*", default=list(SETTINGS))
+    parser.add_argument("--pairs", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of a slot")
+    parser.add_argument("--placement", action="append", default=[])
+    options = parser.parse_args()
+    cases, left_out = cases_of(load(), options.cases)
+    for what, why in left_out.items():
+        print(f"{what}: {why}")
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        for case in cases:
+            wanted = options.placement or PLACEMENTS
+            for placement in [name for name in wanted if name in case.placements]:
+                _compare(case, placement, options, Path(folder))
+    return 0
+
+
+def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Path) -> None:
+    """Print the predicted and the measured ratio of the rates, with 95 % intervals."""
+    changed, setting = SETTINGS[case.name]
+    spec = case.spec.model_copy(update={"options": {**case.spec.options, **changed}})
+    template = template_of(case, folder / "templates", lambda _: None)
+    with ExitStack() as undo:
+        up: list[Placed] = []
+        for number, each in enumerate((case, replace(case, spec=spec))):
+            own = folder / f"own-{number}"
+            own.mkdir(exist_ok=True)
+            up.append(undo.enter_context(placed(each, placement, template, own, 1, drop_caches=False)))
+            up[-1].warm_up()
+            up[-1].run(options.seconds)
+            up[-1].settle()
+        recording = folder / "recording"
+        up[0].run(2 * options.seconds, recording)
+        up[0].settle()
+        ratios = []
+        for _ in range(options.pairs):
+            rates = dict.fromkeys(random.sample([0, 1], 2), 0.0)
+            for number in rates:
+                done = up[number].run(options.seconds)
+                rates[number] = done["transactions"] / done["elapsed_s"]
+                up[number].settle()
+            ratios.append(rates[1] / rates[0])
+    measured = estimate(ratios)
+    predicted = open_recording(recording).predict(settings=[setting]).speedup
+    assert measured is not None
+    shown = [
+        f"{each.value:.3g} ({each.low:.3g} to {each.high:.3g})" if each else "not"
+        for each in (predicted, measured)
+    ]
+    print(
+        f"{case.name} on {placement}, {setting}: predicted {shown[0]}, measured {shown[1]} (95 %), "
+        f"{len(ratios)} pairs",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
