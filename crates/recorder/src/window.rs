@@ -19,6 +19,8 @@ const LEAST_SEEN: Duration = Duration::from_secs(1);
 /// Largest duty of a recording that cannot have all events. More leaves too little unrecorded time to compare with.
 const MOST_SAMPLED_DUTY: f64 = 0.5;
 const LEAST_DUTY: f64 = 1e-4;
+/// Share of the limit from which on a further window would have hardly any burst.
+const FULL: f64 = 0.9;
 
 /// Who controls a recording: says when it ends, and what belongs to the database now if the caller knows better.
 pub trait Control {
@@ -98,6 +100,11 @@ impl Course {
     ) -> Result<(), UserError> {
         let began = control.now();
         let length = length.or(schedule.length);
+        let used = bursts.taken()?.bytes as f64 / schedule.limit_bytes as f64;
+        if used >= FULL {
+            self.full_after.get_or_insert(self.elapsed);
+            return Ok(());
+        }
         let mut window = Window {
             course: self,
             bursts,
@@ -388,6 +395,22 @@ mod tests {
         let last = database.bursts.last().unwrap()[1];
         assert!(last > Duration::from_secs(3500), "{last:?}");
         assert!((course.elapsed.as_secs_f64() - 3600.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_recording_that_is_nearly_full_has_no_further_window() {
+        let clock = Clock::stopping_after(10_000);
+        let mut database = Pretence::new(&clock, 100_000.0);
+        let schedule = schedule(Some(60.0), 0.5, 10);
+        let mut course = database.run(&schedule);
+        assert!(course.full_after.is_none() && course.is_sampled);
+        let bursts = database.bursts.len();
+        course.run(&mut database, &schedule, None, &clock).unwrap();
+        assert_eq!(
+            (course.full_after, database.bursts.len()),
+            (Some(course.elapsed), bursts)
+        );
+        assert!(course.elapsed < Duration::from_secs(61));
     }
 
     #[test]
