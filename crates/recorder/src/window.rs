@@ -151,14 +151,11 @@ impl<B: Bursts> Window<'_, B> {
         self.bursts.begin_unrecorded();
         let mut first = true;
         loop {
-            let duty = self.affordable_duty()?;
+            let duty = self.affordable_duty(self.bursts.taken()?);
             self.course.is_sampled |= duty < self.schedule.duty;
-            let burst = if duty < 1.0 {
-                self.schedule.burst
-            } else {
-                LONGEST
-            };
+            let mut burst = LONGEST;
             if duty < 1.0 {
+                burst = self.schedule.burst;
                 let gap = self.course.gaps.before(burst, duty);
                 self.wait(gap, |window| {
                     window.bursts.look_for_clients();
@@ -234,34 +231,33 @@ impl<B: Bursts> Window<'_, B> {
                 .say(&format!("the recording has reached its limit of {limit}"));
             return Ok(true);
         }
-        let sampled = duty >= 1.0 && self.affordable_duty()? < 1.0;
+        let sampled = duty >= 1.0 && self.affordable_duty(taken) < 1.0;
         Ok(sampled || taken.burst_events >= MOST_BURST_EVENTS)
     }
 
     /// The duty of the schedule, or what of it the limit leaves for the time until the window ends.
-    fn affordable_duty(&self) -> Result<f64, UserError> {
+    fn affordable_duty(&self, taken: Taken) -> f64 {
         let duty = self.schedule.duty;
         let Some(ends) = self.ends else {
-            return Ok(duty); // How long it lasts is not known.
+            return duty; // How long it lasts is not known.
         };
         let now = self.control.now();
         let least = match self.schedule.is_whole() {
             true => LEAST_SEEN.max((ends - self.began) / 10),
             false => LEAST_SEEN,
         };
-        let taken = self.bursts.taken()?;
         if taken.recorded < least {
-            return Ok(duty);
+            return duty;
         }
         let bytes_per_s = taken.bytes as f64 / taken.recorded.as_secs_f64();
         let left_bytes = self.schedule.limit_bytes.saturating_sub(taken.bytes) as f64;
         let left_s = ends.saturating_duration_since(now).as_secs_f64();
         let affordable = left_bytes / (bytes_per_s * left_s).max(1.0);
         let sampled = self.course.is_sampled && self.schedule.is_whole();
-        Ok(match affordable < duty || sampled {
+        match affordable < duty || sampled {
             true => affordable.clamp(LEAST_DUTY, MOST_SAMPLED_DUTY.min(duty)),
             false => duty,
-        })
+        }
     }
 }
 
