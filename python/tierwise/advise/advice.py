@@ -30,7 +30,7 @@ from tierwise.advise.option import Filling, Goal, Option, filling
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice, tables_beside
-from tierwise.device_models.instances import Instance, find_instances
+from tierwise.device_models.instances import Instance, find_instances, rent_per_month
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
@@ -70,6 +70,9 @@ class Advice(Record):
     currency: str
     """Of every amount: a code of ISO 4217, such as ``USD``."""
     budget_per_month: float | None
+    rent_per_month: float | None
+    """Of one more machine: without a budget, a gain may cost no more than as much from more machines; ``None``
+    if none is known."""
     costs_now_per_month: float | None
     """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
     goal: Goal | None
@@ -219,7 +222,8 @@ def advise(
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
     machine = machine_of(options.instances, terms.recorded_on)
-    search = Search(predictor, names, costs, budget_per_month, machine)
+    rent = rent_per_month(options.instances, predictor.work.cores, costs.currency)
+    search = Search(predictor, names, costs, budget_per_month, machine, rent)
     ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
     recorded, (_, placed) = search.staying.prediction, by_load(predictor)
     allowed = Moves(predictor, names, costs, budget_per_month, placed)
@@ -249,6 +253,7 @@ def advise(
         have=list(terms.have),
         currency=costs.currency,
         budget_per_month=budget_per_month,
+        rent_per_month=rent,
         costs_now_per_month=costs.now_per_month,
         goal=goal,
         roles=ranking.roles,

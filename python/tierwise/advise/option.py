@@ -82,6 +82,20 @@ def lengthens_median(after: Prediction, before: Prediction) -> bool:
     return after.p50_us.value > before.p50_us.value * (1 + CHANCE)
 
 
+def most_worth_per_month(gain: float, cost_per_month: float, rent_per_month: float) -> float:
+    """The most that a placement may cost beyond a cheaper one: what as much work from more machines costs.
+
+    *n* machines with their storage do at most *n* times the work at *n* times the rent. Assumption: the work
+    can be parted; else more machines gain less, and nothing but the placement does.
+
+    Args:
+        gain: ratio of the two rates.
+        cost_per_month: of the cheaper placement.
+        rent_per_month: of a machine.
+    """
+    return (gain - 1) * (rent_per_month + max(cost_per_month, 0.0))
+
+
 def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> Option:
     """The option of a prediction.
 

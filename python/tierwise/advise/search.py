@@ -5,12 +5,13 @@ To leave every file where it is is always among the placements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, option_of
+from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, most_worth_per_month, option_of
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
@@ -54,6 +55,8 @@ class Search:
         costs: of placements.
         budget_per_month: most that a placement may cost; no limit if not given.
         machine: what else changes for all of them, as the limits of their machine; nothing if not given.
+        rent_per_month: of one more machine, which bounds what a gain may cost where there is no budget; no
+            bound if not given.
     """
 
     def __init__(
@@ -63,11 +66,12 @@ class Search:
         costs: Costs,
         budget_per_month: float | None = None,
         machine: Scenario | None = None,
+        rent_per_month: float | None = None,
     ) -> None:
         """Replay the placements that are allowed: all, or those that a search chooses."""
         self._predictor, self._devices, self._costs = predictor, devices, costs
         self._machine = machine or Scenario()
-        self._budget_per_month = budget_per_month
+        self._budget_per_month, self._rent_per_month = budget_per_month, rent_per_month
         self._least: dict[tuple[Role, str], float] = {}
         """The cheapest placement of each role on each device that holds it."""
         self._used: set[tuple[Role, str]] = set()
@@ -99,11 +103,11 @@ class Search:
         Files that must last are kept where a stop of the machine loses them only if no other placement can be
         told from staying, or if the database can be rebuilt.
         """
-        return self._as_good(self._cheapest_first, self._lasting) or self.staying
+        return self._as_good(self._cheapest_first, self._worth_the_price) or self.staying
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        option = self._as_good(self._simplest_first, self._lasting)
+        option = self._as_good(self._simplest_first, self._worth_the_price)
         return option if option and len(option.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -227,9 +231,26 @@ class Search:
         if self._costs.rebuildable:
             return self._recommendable
         lasting = [candidate for candidate in self._recommendable if not lost_at_stop(candidate[1].placement)]
-        fastest = self._fastest_to_recommend(lasting)
-        helps = fastest is not None and self._is_told(fastest)
-        return lasting if helps else self._recommendable
+        return lasting if self._helps(lasting) else self._recommendable
+
+    @cached_property
+    def _worth_the_price(self) -> list[Priced]:
+        """Without a budget: those worth their price (:func:`most_worth_per_month`), if one of these helps."""
+        if self._budget_per_month is not None or self._rent_per_month is None:
+            return self._lasting
+        (cost, least), *dearer = _rising(self._lasting) or [(0.0, None)]
+        rate_per_s = least.rate_per_s if least else 0.0
+        for more, ranked in dearer:
+            gain = ranked.rate_per_s / rate_per_s if rate_per_s > 0 else math.inf
+            if more - cost <= most_worth_per_month(gain, cost, self._rent_per_month):
+                cost, rate_per_s = more, ranked.rate_per_s
+        worth = [candidate for candidate in self._lasting if candidate[0] <= cost]
+        return worth if self._helps(worth) else self._lasting
+
+    def _helps(self, among: Sequence[Priced]) -> bool:
+        """Whether one that may be recommended can be told from staying."""
+        fastest = self._fastest_to_recommend(among)
+        return fastest is not None and self._is_told(fastest)
 
     def _fastest_to_recommend(self, among: Sequence[Priced]) -> Option | None:
         """The fastest option of those that may be recommended, if it can be told from staying.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -172,6 +173,25 @@ def larger(instance: Instance) -> list[Instance]:
         (other for other in family if (other.vcpus or 0) > (instance.vcpus or 0)),
         key=lambda other: other.vcpus or 0,
     )
+
+
+def rent_per_month(instances: Sequence[Instance], cores: int, currency: str) -> float | None:
+    """Rent of one more machine like the first, or like that which was recorded; ``None`` if not known.
+
+    Args:
+        instances: the machine of the database, then others; none if it was not named.
+        cores: recorded ones. A machine without a rent of its own has the median rent of a shipped processor.
+        currency: of the rent.
+    """
+    if instances and instances[0].per_month is not None:
+        return instances[0].per_month if instances[0].currency == currency else None
+    of_each = [
+        shipped.per_month / shipped.vcpus
+        for shipped in _all_shipped().values()
+        if shipped.per_month and shipped.vcpus and shipped.currency == currency
+    ]
+    vcpus = instances[0].vcpus if instances else None
+    return median(of_each) * (vcpus or cores) if of_each else None
 
 
 def limits_only(instance: Instance) -> Instance:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import counting, machine, settings, uncertainty
+from tierwise.predict import bounds, counting, machine, settings, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
 from tierwise.predict.replayed import Demands, Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
-from tierwise.predict.scenario import Scenario
+from tierwise.predict.scenario import MOST_CPU_SPEED, Scenario
 from tierwise.predict.uncertainty import Uncertainty
 from tierwise.recording import About, Observation, Recording, open_source, pooler_of
 from tierwise.recording.buffer import BufferContent
@@ -42,7 +42,7 @@ class Predictor:
 
         Rates count ``unit``; by default transactions, if the recording shows them.
         """
-        self.about, self.replayer = about, replayer
+        self.about, self.replayer = settings.with_shown(about, replayer.work.footprints), replayer
         replayer.about = about
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
@@ -255,7 +255,10 @@ class Predictor:
         span_s: float = SPAN_S,
         enough: int | None = None,
     ) -> list[SimulationRequest]:
-        """A scenario under each seed, then with other assumptions about reads that are left open.
+        """A scenario under each seed, then with other assumptions, within which the intervals reach.
+
+        They are about reads that are left open, about devices, and about processor time of commits that stop
+        waiting for the log.
 
         Args:
             scenario: what to change; ``growth`` has no effect unless :func:`machine.grown` was applied.
@@ -266,6 +269,7 @@ class Predictor:
         if uncertainty.has_smaller_buffer(scenario, self.work):  # it holds all, or it would be refused
             scenario = scenario.changed(buffer_bytes=None)
         open_reads = uncertainty.memory_assumptions(scenario, self.work)
+        scenario, *least_and_most_cpu = self._with_other_cpu(scenario)
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
             *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in open_reads),
@@ -273,6 +277,24 @@ class Predictor:
                 SimulationRequest(scenario, seeds[0], span_s, enough=enough, end=end)
                 for end in (ENDS if uncertainty.ranged(scenario, self.work) else ())
             ),
+            *(
+                SimulationRequest(other, seeds[0], span_s, enough=enough, end=end)
+                for other, end in zip(least_and_most_cpu, ENDS, strict=False)
+            ),
+        ]
+
+    def _with_other_cpu(self, scenario: Scenario) -> list[Scenario]:
+        """Where commits stop waiting: the same with less processor time for each transaction, then both ends.
+
+        The recording does not tell how much of it goes with the wait: at least nothing, at most what the bound
+        assumes. The middle is taken.
+        """
+        if not settings.ends_flushes(scenario.settings, self.about):
+            return [scenario]
+        least = bounds.least_cpu_share(scenario, self.work)
+        shares = ((1 + least) / 2, least, 1.0)
+        return [
+            scenario.changed(cpu_speed=min(scenario.cpu_speed / share, MOST_CPU_SPEED)) for share in shares
         ]
 
     def answer(

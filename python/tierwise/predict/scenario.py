@@ -19,6 +19,7 @@ from tierwise.results.measurements import Record
 LEAST_MEMORY_BYTES = 1 << 20
 """No machine has less; a size below it lacks its unit."""
 MOST_CLIENTS = 100_000
+MOST_CPU_SPEED = 100.0
 
 
 class Scenario(Record):
@@ -36,7 +37,7 @@ class Scenario(Record):
     buffer_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
     """The engine's own buffer, such as ``shared_buffers``, which is a part of the memory."""
     cores: int | None = Field(default=None, ge=1, le=1024)
-    cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
+    cpu_speed: float = Field(default=1.0, ge=0.01, le=MOST_CPU_SPEED)
     """Speed of a core, 1 is that of the recorded machine."""
     clients: int | None = Field(default=None, ge=1, le=MOST_CLIENTS)
     """Client sessions."""

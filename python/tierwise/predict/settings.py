@@ -8,7 +8,8 @@ the rest it tells nothing, and the answer says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Literal
@@ -132,6 +133,8 @@ class Setting(Record):
     """Recorded values with which commits already do as little, in small letters."""
     requires: dict[str, str] = {}
     """Recorded settings without which it means something else."""
+    required_shown_by: Role | None = None
+    """A role whose files an engine has with ``requires`` alone: they show it where no settings are recorded."""
     effect: Effect
     """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait
     for its flush. ``second_log``: each n-th group of commits syncs the binary log. ``without_replica``:
@@ -403,6 +406,17 @@ def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
     return engine, ()
 
 
+def with_shown(about: About, roles: Collection[Role]) -> About:
+    """Metadata with the settings that recorded files show, where they were not recorded themselves.
+
+    Args:
+        roles: those with recorded files.
+    """
+    _, known = settings_of(about.engine)
+    shown = [setting.requires for setting in known if setting.required_shown_by in roles]
+    return about.model_copy(update={"settings": dict(ChainMap(about.settings, *shown))})
+
+
 def chosen(texts: Sequence[str], about: About) -> list[ChosenSetting]:
     """The settings named by texts such as ``synchronous_commit=off``, of the recorded engine."""
     by_name: dict[str, ChosenSetting] = {}
@@ -463,6 +477,11 @@ def advised(about: About) -> list[ChosenSetting]:
 def not_predicted(about: About) -> list[ChosenSetting]:
     """Those of which an advice tells a bound alone, or why it tells nothing."""
     return [setting for setting in _tried(about) if setting.setting.why]
+
+
+def ends_flushes(texts: Sequence[str], about: About) -> bool:
+    """Whether commits stop waiting for flushes of the log with some settings."""
+    return any(setting.setting.effect.startswith("unflushed") for setting in chosen(texts, about))
 
 
 def may_end(texts: Sequence[str]) -> set[Role]:

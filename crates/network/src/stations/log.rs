@@ -131,7 +131,7 @@ impl Task<'_> {
         self.machine().release_before_commit(self.id);
         let unflushed = self.machine().unflushed();
         if let Some(unflushed) = unflushed {
-            let write_ns = self.machine().log_time_ns(|rules| rules.leader_cpu_ns);
+            let write_ns = self.machine().log_time_ns(|rules| rules.write_cpu_ns);
             if unflushed.writes && write_ns > 0 {
                 self.run(Thread::Server, write_ns).await;
             }
@@ -371,6 +371,7 @@ mod tests {
             sectors: 64,
             leader_cpu_ns: 0,
             release_cpu_ns: 0,
+            write_cpu_ns: 0,
             wake_ns: 0,
             flusher_period_ns: None,
             commit_delay: None,

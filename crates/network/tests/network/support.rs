@@ -93,6 +93,7 @@ pub fn log(grouping: Grouping) -> LogRules {
         sectors: 1 << 21,
         leader_cpu_ns: 10_000,
         release_cpu_ns: 2_000,
+        write_cpu_ns: 4_000,
         wake_ns: 5_000,
         flusher_period_ns: None,
         commit_delay: None,

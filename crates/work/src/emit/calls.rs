@@ -81,7 +81,7 @@ impl Emitter<'_> {
         let flush = self.view.flushes.has(call);
         let by_session = self.view.class(raw.thread) == Some(ThreadClass::Session);
         if commits {
-            writer.strip_until(call.end_ns);
+            writer.strip_until(call.end_ns, !makes_durable(call));
             self.flush_cpu.count(flush);
         } else if by_session && call.kind == CallKind::Write {
             if let Appending::PerCommit(_) = self.appending {

@@ -247,7 +247,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         return None;
     }
     let scripts = kept(&emitter.log_scripts, view.sees(region.device));
-    let (leader_cpu_ns, release_cpu_ns) = emitter.flush_cpu.of_one();
+    let [leader_cpu_ns, release_cpu_ns, write_cpu_ns] = emitter.flush_cpu.of_one();
     Some(LogRules {
         grouping: emitter.grouping,
         scripts,
@@ -256,6 +256,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         sectors: region.sectors,
         leader_cpu_ns,
         release_cpu_ns,
+        write_cpu_ns,
         wake_ns: wake_ns(view) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
         commit_delay: flushes.delays.rule,

@@ -15,12 +15,15 @@ const MOST_UNREAD: usize = 64;
 /// Time on a core in calls that flush the log: until the last wait for its device, and after it.
 ///
 /// The part after the wait runs on a core that was idle for as long as the device took, so it costs less on a faster
-/// device. The part before does not.
+/// device. The part before does not. Calls that write the log without flushing it are counted apart too: a commit that
+/// does not wait for the log still makes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlushCpu {
     flushes: u32,
     before_ns: f64,
     after_ns: f64,
+    /// Of both: in calls that do not flush.
+    write_ns: f64,
     /// Of the flush under way: time after its latest wait.
     last: Option<f64>,
 }
@@ -31,8 +34,11 @@ impl FlushCpu {
         self.flushes += u32::from(flush);
     }
 
-    /// A stretch on a core in a flush, after a wait or not.
-    pub(crate) fn ran(&mut self, time_ns: f64, waited: bool) {
+    /// A stretch on a core in a call of a flush; `waited`: off any core just before, `writes`: the call does not flush.
+    pub(crate) fn ran(&mut self, time_ns: f64, waited: bool, writes: bool) {
+        if writes {
+            self.write_ns += time_ns;
+        }
         if waited {
             self.before_ns += self.last.replace(0.0).unwrap_or(0.0);
         }
@@ -53,12 +59,13 @@ impl FlushCpu {
         self.flushes += other.flushes;
         self.before_ns += other.before_ns;
         self.after_ns += other.after_ns;
+        self.write_ns += other.write_ns;
     }
 
-    /// Mean of one flush, before its wait and after it.
-    pub(crate) fn of_one(&self) -> (u32, u32) {
-        let each = |ns: f64| (ns / f64::from(self.flushes.max(1))) as u32;
-        (each(self.before_ns), each(self.after_ns))
+    /// Mean of one flush: before its wait, after it, and in calls that only write.
+    pub(crate) fn of_one(&self) -> [u32; 3] {
+        [self.before_ns, self.after_ns, self.write_ns]
+            .map(|ns| (ns / f64::from(self.flushes.max(1))) as u32)
     }
 }
 
@@ -75,6 +82,8 @@ pub(crate) struct StepWriter<'a> {
     marks: Vec<(u64, Step)>,
     /// Until this instant, time on a core belongs to the log's flush.
     strip_until_ns: u64,
+    /// Whether that call of the flush only writes.
+    strips_write: bool,
     /// Time on a core in the log's flushes.
     pub(super) stripped: FlushCpu,
     /// Until this instant, time is left out: the thread's work is no part of the turn.
@@ -108,6 +117,7 @@ impl<'a> StepWriter<'a> {
             planned,
             marks,
             strip_until_ns: 0,
+            strips_write: false,
             stripped: FlushCpu::default(),
             left_out_until_ns: 0,
             append_per_ns,
@@ -165,7 +175,8 @@ impl<'a> StepWriter<'a> {
         }
         self.ran_ns += length_ns;
         if to_ns <= self.strip_until_ns {
-            self.stripped.ran(length_ns as f64, waited);
+            self.stripped
+                .ran(length_ns as f64, waited, self.strips_write);
         } else {
             self.cpu_ns += length_ns;
         }
@@ -182,8 +193,10 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    pub(super) fn strip_until(&mut self, time_ns: u64) {
+    /// A call of a flush until that instant; `writes`: it does not flush.
+    pub(super) fn strip_until(&mut self, time_ns: u64, writes: bool) {
         self.strip_until_ns = self.strip_until_ns.max(time_ns);
+        self.strips_write = writes;
     }
 
     pub(super) fn commit(&mut self, steps: Vec<Step>) {

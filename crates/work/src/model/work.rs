@@ -103,6 +103,8 @@ pub struct LogRules {
     pub leader_cpu_ns: u32,
     /// The same, after that wait.
     pub release_cpu_ns: u32,
+    /// Of both: in calls that write the log without flushing it. A commit that does not wait for a flush has this alone.
+    pub write_cpu_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
     /// Interval at which a thread of the engine flushes the rest; none if there is no such thread.

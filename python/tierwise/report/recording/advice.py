@@ -13,7 +13,7 @@ from tierwise.advise.alternatives import (
     equal_memory,
 )
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.advise.option import MARGIN, lengthens_median
+from tierwise.advise.option import MARGIN, lengthens_median, most_worth_per_month
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
@@ -101,13 +101,25 @@ def fastest_sentence(advice: Advice) -> str:
     if advice.decision.why == "goal":
         return f"{other}, gives {gain} {price}."
     margin = numbers.percent(MARGIN - 1)
-    why = f"Predictions err by {margin} in the median, so this is no reason to choose it."
+    why = _too_dear(advice, fastest, step.value)
+    why = why or f"Predictions err by {margin} in the median, so this is no reason to choose it."
     if not fastest.prediction.faster:
         why = "It cannot be told from no gain, so this is no reason to choose it."
     memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
     if memory and not lost_at_stop(option.placement):
         why = "It keeps files in memory, which a power cut or a restart loses."
     return f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. {why}"
+
+
+def _too_dear(advice: Advice, fastest: Option, gain: float) -> str:
+    """That the fastest costs more than its gain is worth; empty if not, or if the user has set a limit."""
+    now, rent = advice.decision.option.cost_per_month, advice.rent_per_month
+    if gain <= MARGIN or rent is None or advice.budget_per_month is not None:
+        return ""
+    if fastest.cost_per_month - now <= most_worth_per_month(gain, now, rent):
+        return ""
+    each = money(rent, advice.currency)
+    return f"More machines gain as much for less, at about {each} each: --budget allows what this costs."
 
 
 def _median(advice: Advice) -> str:

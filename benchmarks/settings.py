@@ -1,6 +1,6 @@
-"""What writes without a flush gain, measured in slots and predicted: SQLite's NORMAL, RocksDB's sync=false.
+"""What commits that do not wait for a flush gain, measured in slots and predicted, on four engines.
 
-``python benchmarks/library_settings.py [CASE...] [--pairs N] [--placement NAME]...``, as root. A case of
+``python benchmarks/settings.py [CASE...] [--pairs N] [--placement NAME]...``, as root. A case of
 ``tierwise validate`` is brought up twice on each placement, as it is and with the setting. It is recorded
 once and the setting is predicted. Then the client runs against both in random order, for a number of pairs.
 """
@@ -20,11 +20,17 @@ from tierwise.lab.validation.placed import Placed, placed, template_of
 from tierwise.lab.validation.spec import load
 from tierwise.predict.estimates import estimate
 
-SETTINGS = {
-    "sqlite-wal": ({"synchronous": "normal"}, "synchronous=NORMAL"),
-    "db_bench-overwrite-4": ({"sync": 0}, "sync=false"),
+SETTINGS: dict[str, tuple[dict[str, str | int], dict[str, str], str]] = {
+    "simple-4": ({}, {"synchronous_commit": "off"}, "synchronous_commit=off"),
+    "write_only-mariadb-4": (
+        {},
+        {"innodb-flush-log-at-trx-commit": "2"},
+        "innodb_flush_log_at_trx_commit=2",
+    ),
+    "sqlite-wal": ({"synchronous": "normal"}, {}, "synchronous=NORMAL"),
+    "db_bench-overwrite-4": ({"sync": 0}, {}, "sync=false"),
 }
-"""Case -> options of its client that make the setting, and the setting's name in predictions."""
+"""Case -> options of its client or settings of its server, and the setting's name in predictions."""
 PLACEMENTS = ["own", "all-gp3", "all-7k2", "log-7k2"]
 
 
@@ -50,12 +56,13 @@ def main() -> int:
 
 def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Path) -> None:
     """Print the predicted and the measured ratio of the rates, with 95 % intervals."""
-    changed, setting = SETTINGS[case.name]
-    spec = case.spec.model_copy(update={"options": {**case.spec.options, **changed}})
+    client, server, setting = SETTINGS[case.name]
+    spec = case.spec.model_copy(update={"options": {**case.spec.options, **client}})
+    unflushed = replace(case, spec=spec, changed={placement: server})
     template = template_of(case, folder / "templates", lambda _: None)
     with ExitStack() as undo:
         up: list[Placed] = []
-        for number, each in enumerate((case, replace(case, spec=spec))):
+        for number, each in enumerate((case, unflushed)):
             own = folder / f"own-{number}"
             own.mkdir(exist_ok=True)
             up.append(undo.enter_context(placed(each, placement, template, own, 1, drop_caches=False)))
