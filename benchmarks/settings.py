@@ -1,6 +1,6 @@
 """What commits that do not wait for a flush gain, measured in slots and predicted, on four engines.
 
-``python benchmarks/settings.py [CASE...] [--pairs N] [--placement NAME]...``, as root. A case of
+``python benchmarks/settings.py [CASE...] [--pairs N] [--placement NAME]... [--spec FILE]``, as root. A case of
 ``tierwise validate`` is brought up twice on each placement, as it is and with the setting. It is recorded
 once and the setting is predicted. Then the client runs against both in random order, for a number of pairs.
 """
@@ -21,28 +21,26 @@ from tierwise.lab.validation.spec import load
 from tierwise.predict.estimates import estimate
 
 SETTINGS: dict[str, tuple[dict[str, str | int], dict[str, str], str]] = {
-    "simple-4": ({}, {"synchronous_commit": "off"}, "synchronous_commit=off"),
-    "write_only-mariadb-4": (
-        {},
-        {"innodb-flush-log-at-trx-commit": "2"},
-        "innodb_flush_log_at_trx_commit=2",
-    ),
-    "sqlite-wal": ({"synchronous": "normal"}, {}, "synchronous=NORMAL"),
-    "db_bench-overwrite-4": ({"sync": 0}, {}, "sync=false"),
+    "postgres": ({}, {"synchronous_commit": "off"}, "synchronous_commit=off"),
+    "mariadb": ({}, {"innodb-flush-log-at-trx-commit": "2"}, "innodb_flush_log_at_trx_commit=2"),
+    "sqlite": ({"synchronous": "normal"}, {}, "synchronous=NORMAL"),
+    "rocksdb": ({"sync": 0}, {}, "sync=false"),
 }
-"""Case -> options of its client or settings of its server, and the setting's name in predictions."""
+"""Engine -> options of its client or settings of its server, and the setting's name in predictions."""
+CASES = ["simple-4", "write_only-mariadb-4", "sqlite-wal", "db_bench-overwrite-4"]
 PLACEMENTS = ["own", "all-gp3", "all-7k2", "log-7k2"]
 
 
 def main() -> int:
     """Measure, predict, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("cases", nargs="*", default=list(SETTINGS))
+    parser.add_argument("cases", nargs="*", default=CASES)
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a slot")
     parser.add_argument("--placement", action="append", default=[])
+    parser.add_argument("--spec", type=Path, help="file of cases, as of tierwise validate")
     options = parser.parse_args()
-    cases, left_out = cases_of(load(), options.cases)
+    cases, left_out = cases_of(load(options.spec), options.cases)
     for what, why in left_out.items():
         print(f"{what}: {why}")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
@@ -56,7 +54,7 @@ def main() -> int:
 
 def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Path) -> None:
     """Print the predicted and the measured ratio of the rates, with 95 % intervals."""
-    client, server, setting = SETTINGS[case.name]
+    client, server, setting = SETTINGS[case.engine]
     spec = case.spec.model_copy(update={"options": {**case.spec.options, **client}})
     unflushed = replace(case, spec=spec, changed={placement: server})
     template = template_of(case, folder / "templates", lambda _: None)

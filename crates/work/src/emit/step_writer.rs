@@ -313,18 +313,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_after_the_last_wait_is_apart() {
+    fn what_comes_after_the_last_wait_and_what_only_writes_are_apart() {
         let mut cpu = FlushCpu::default();
         for _ in 0..2 {
-            cpu.ran(10.0, false);
-            cpu.ran(3.0, true);
-            cpu.ran(4.0, true);
-            cpu.ran(1.0, false);
+            cpu.ran(10.0, false, true);
+            cpu.ran(3.0, true, false);
+            cpu.ran(4.0, true, false);
+            cpu.ran(1.0, false, false);
             cpu.settle();
             cpu.count(true);
         }
         let mut all = FlushCpu::default();
         all.add(cpu);
-        assert_eq!(all.of_one(), (13, 5));
+        assert_eq!(all.of_one(), [13, 5, 10]);
     }
 }
