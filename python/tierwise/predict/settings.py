@@ -366,6 +366,8 @@ class ChosenSetting(Record):
             texts.append(f"full-page images are at most {self.image_share:.0%} of the log's bytes")
         if self.setting.name not in self.recorded:
             texts.append(f"the recording does not tell {self.setting.name}: what it shows is compared")
+        if self.setting.effect.startswith("unflushed"):
+            texts.append(_CPU_OF_WAIT)
         if self.setting.measured:
             texts.append(self.setting.measured)
         return texts
@@ -389,6 +391,10 @@ class ChosenSetting(Record):
         return {"unflushed": {"flush_period_us": period_us, "writes": setting.effect == "unflushed_written"}}
 
 
+_CPU_OF_WAIT = (
+    "the recording does not tell how much processor time goes with the wait for a flush: the interval holds that "
+    "none of it does, and that nearly all does"
+)
 _LONGEST_US = 2**32 - 1
 IMAGES = "full_page_images"
 """Counter of PostgreSQL 14 and later."""

@@ -14,7 +14,7 @@ from tierwise.advise import AdviceOptions, advise
 from tierwise.predict import Predictor, resolve
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayer import Replayer
-from tierwise.recording import Recording
+from tierwise.recording import About, Recording
 from tierwise.report.advice import advice_page, subject
 from tierwise.serve.questions import Slider, most_clients, sliders
 from tierwise.serve.refinement import MOST_SEEDS, Answer
@@ -81,8 +81,8 @@ class ServedRecordings:
         self._options, self._simulator = options, simulator
         self._lock = Lock()
         self._open: Recent[int, Future[Opened]] = Recent(MOST_OPEN)
-        self._made: dict[int, tuple[int, bytes]] = {}
-        """The limit of clients and the page of each recording that was opened."""
+        self._made: dict[int, tuple[About, int, bytes]] = {}
+        """The metadata, the limit of clients and the page of each recording that was opened."""
         for number in range(1, len(self.paths) + 1):
             self.opened(number)
 
@@ -104,10 +104,11 @@ class ServedRecordings:
         recording = Recording.open(path)
         replayer = self._replayer(path)
         predictor = Predictor(recording.about, recording.warnings, replayer, seeds=MOST_SEEDS)
-        if number not in self._made:
+        made = self._made.get(number)
+        if made is None or made[0] != recording.about:  # the recording may have been replaced
             clients = most_clients(predictor)
-            self._made[number] = clients, self._page(path, predictor, clients)
-        return Opened(predictor, *self._made[number])
+            made = self._made[number] = recording.about, clients, self._page(path, predictor, clients)
+        return Opened(predictor, *made[1:])
 
     def _page(self, path: Path, predictor: Predictor, clients: int) -> bytes:
         """The page, by as many seeds as ``tierwise advise``; its own replayer remembers, and is dropped."""

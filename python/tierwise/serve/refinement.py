@@ -61,7 +61,7 @@ class Refinement:
 
     def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
         self._predictor, self._scenario = predictor, scenario
-        short = SimulationRequest(scenario, 0, FIRST_SPAN_S, enough=FIRST_ENOUGH)
+        short, *_ = predictor.requests(scenario, [0], FIRST_SPAN_S, FIRST_ENOUGH)
         # Work that is done once has no short form.
         self._plan = self._full(None) if predictor.work.once else [short]
         self._skipped = 0 if predictor.work.once else 1

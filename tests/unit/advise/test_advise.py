@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.every_placement import cost, everything, rate
@@ -10,9 +12,11 @@ from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.advise.costs import SECONDS_PER_MONTH
 from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
+from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction
+from tierwise.report.recording.advice import fastest_sentence
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 
@@ -37,6 +41,33 @@ def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | No
     least = min(map(len, good))
     assert len((advice.simpler or advice.best).placement) == least
     assert advice.decision.option == advice.best, "without a goal, the best is the decision"
+
+
+@pytest.mark.parametrize(
+    ("purchase", "budget", "device"),
+    [
+        (5_000, None, "ssd-nvme-dc"),  # 83 $/month
+        (100_000, None, "volume-aws-gp3"),  # 1,667 $/month, for 5 times what gp3 gives beside a machine of 70
+        (100_000, 2_000.0, "ssd-nvme-dc"),
+    ],
+)
+def test_a_gain_costs_no_more_than_as_much_from_more_machines(
+    purchase: int, budget: float | None, device: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(f'[devices.ssd-nvme-dc]\npurchase = {purchase}\nsource = "an invoice"\n')
+    options = AdviceOptions(["gp3", "nvme-dc"], budget, terms=Terms(prices=Prices.read(file)))
+    advice = advise(predictor(), options)
+    assert set(advice.decision.option.placement.values()) == {device}
+    dearer = "More machines gain as much for less, at about 70.08 $/month each" in fastest_sentence(advice)
+    assert dearer == (device == "volume-aws-gp3")
+
+
+def test_what_is_not_worth_its_price_is_taken_where_nothing_else_helps(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text('[devices.ssd-nvme-dc]\npurchase = 1000000\nsource = "an invoice"\n')
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"], terms=Terms(prices=Prices.read(file))))
+    assert set(advice.decision.option.placement.values()) == {"ssd-nvme-dc"}
 
 
 def test_a_move_that_adds_less_than_the_margin_is_not_recommended(monkeypatch: pytest.MonkeyPatch) -> None:

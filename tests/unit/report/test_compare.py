@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -83,6 +84,26 @@ def test_single_placements_are_matched_across() -> None:
     both = compare_sets(lap_runs(disk), lap_runs(flash), NAMES)
     assert [pair.label for pair in both.pairs] == ["all-hdd → all-ssd"]
     assert "times faster" in both.headline
+
+
+@pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}])
+def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
+    runs = lap_runs()
+    other = [run.model_copy(update={"workload": run.workload.model_copy(update=change)}) for run in runs]
+    both = compare_sets(runs, other, NAMES)
+    assert "all-hdd: whole runs cannot be compared, since they did other work (" in both.headline
+    assert "times" not in both.headline
+    rows = [row for pair in both.pairs for row in pair.rows]
+    assert not [row for row in rows if row.what in ("elapsed", "rate") and row.verdict]
+    assert [row for row in rows if row.level == "role" and row.ratio], "counters still are"
+
+
+def test_rates_of_one_workload_are_compared_at_any_scale() -> None:
+    runs = [run.model_copy(update={"transactions": 100 * run.order + 100}) for run in study_runs()]
+    larger = [
+        run.model_copy(update={"workload": run.workload.model_copy(update={"scale": 7.0})}) for run in runs
+    ]
+    assert "other work" not in compare_sets(runs, larger, NAMES).headline
 
 
 def test_what_only_one_has_is_named_and_nothing_in_common_is_refused() -> None:

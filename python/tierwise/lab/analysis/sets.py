@@ -90,6 +90,8 @@ _SPEEDS = {
     "rate": ("B faster", "B slower"),
 }
 _MORE_OR_LESS = ("B more", "B less")
+_WORK = ("Workload", "Scale", "Constants of the workload")
+"""Conditions that say what work was done."""
 
 
 class SetRow(Record):
@@ -123,8 +125,16 @@ class SetRow(Record):
         return named.get(self.ratio.verdict, few)
 
 
-def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
-    """The whole run, its scores, then laps, then roles, of valid runs."""
+def rows_of(
+    a: Sequence[RunResult], b: Sequence[RunResult], *, same_work: bool = True
+) -> Iterator[SetRow]:
+    """The whole run, its scores, then laps, then roles, of valid runs; times of other work have no ratio."""
+    for row in _every_row(a, b):
+        timed = row.what in _SPEEDS or row.level == "score"
+        yield row if same_work or not timed else row.changed(ratio=None)
+
+
+def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
     runs = [[run_part(run) for run in side] for side in (a, b)]
     yield from _rows("run", "", _figures(MEASURES), runs, _capped(runs))
     scores = dict.fromkeys(name for side in runs for part in side for name in part.scores)
@@ -192,6 +202,8 @@ class Pair(Record):
     measure: Measure
     """Measure for comparing whole runs."""
     rows: list[SetRow]
+    other_work: str = ""
+    """In what the work of the two differs, so that no time is compared: ``scale 1 against 2``."""
 
     @property
     def speeds(self) -> dict[str, Interval]:
@@ -289,12 +301,25 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
     ]
     named = [engine, *rest] if many_engines else rest
     label = ", ".join(part for part in named if part)
-    return Pair(label=label, measure=measure_of([*a, *b]), rows=list(rows_of(a, b)))
+    measure = measure_of([*a, *b])
+    other = _other_work(a, b, measure)
+    rows = list(rows_of(a, b, same_work=not other))
+    return Pair(label=label, measure=measure, rows=rows, other_work=other)
+
+
+def _other_work(a: Sequence[RunResult], b: Sequence[RunResult], measure: Measure) -> str:
+    """In what the work differs; rates of one workload are compared at any scale."""
+    facts = [facts_of(runs) for runs in (a, b)]
+    of_work = _WORK if measure == "elapsed" else _WORK[:1]
+    each = {name: [", ".join(side.get(name, _NOTHING)) for side in facts] for name in of_work}
+    differing = [f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other]
+    return "; ".join(differing)
 
 
 def _sentence(pair: Pair) -> str:
     speed = pair.speeds.get("")
-    text = _gain(speed, pair.measure) if speed else "whole runs cannot be compared"
+    because = f", since they did other work ({pair.other_work})" if pair.other_work else ""
+    text = _gain(speed, pair.measure) if speed else f"whole runs cannot be compared{because}"
     return f"{pair.label}: {text}."
 
 
