@@ -71,8 +71,8 @@ class Advice(Record):
     """Of every amount: a code of ISO 4217, such as ``USD``."""
     budget_per_month: float | None
     rent_per_month: float | None
-    """Of one more machine: without a budget, a gain may cost no more than as much from more machines; ``None``
-    if none is known."""
+    """Of one more machine: without a budget, a gain may cost no more than as much from more machines;
+    ``None`` if none is known."""
     costs_now_per_month: float | None
     """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
     goal: Goal | None
@@ -287,6 +287,7 @@ def advise(
             *ranking.notes,
             *billing_notes(names, terms, costs.volumes),
             *machine_notes(options.instances, predictor.work.cores),
+            *([_no_rent(costs.currency)] if rent is None and budget_per_month is None else []),
         ],
         warnings=_merged(
             judged,
@@ -295,6 +296,13 @@ def advise(
         cross_checks=_cautions(
             recorded.cross_checks, [(prediction, prediction.cross_checks) for prediction in answers]
         ),
+    )
+
+
+def _no_rent(currency: str) -> str:
+    return (
+        f"no rent of a machine is known in {currency}, so no gain is taken as too dear: give --budget, or "
+        f"--instance FILE with per_month in {currency}"
     )
 
 

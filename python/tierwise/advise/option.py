@@ -90,7 +90,7 @@ def most_worth_per_month(gain: float, cost_per_month: float, rent_per_month: flo
 
     Args:
         gain: ratio of the two rates.
-        cost_per_month: of the cheaper placement.
+        cost_per_month: of all devices of the cheaper placement.
         rent_per_month: of a machine.
     """
     return (gain - 1) * (rent_per_month + max(cost_per_month, 0.0))

@@ -11,7 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, most_worth_per_month, option_of
+from tierwise.advise.option import (
+    MARGIN,
+    VERDICTS,
+    Goal,
+    Option,
+    Verdict,
+    lengthens_median,
+    most_worth_per_month,
+    option_of,
+)
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
@@ -235,17 +244,30 @@ class Search:
 
     @cached_property
     def _worth_the_price(self) -> list[Priced]:
-        """Without a budget: those worth their price (:func:`most_worth_per_month`), if one of these helps."""
-        if self._budget_per_month is not None or self._rent_per_month is None:
+        """Without a budget: those worth their price (:func:`most_worth_per_month`).
+
+        If none of these helps, those worth theirs beside the cheapest that does.
+        """
+        if (
+            self._budget_per_month is not None
+            or self._rent_per_month is None
+            or not self._helps(self._lasting)
+        ):
             return self._lasting
-        (cost, least), *dearer = _rising(self._lasting) or [(0.0, None)]
-        rate_per_s = least.rate_per_s if least else 0.0
-        for more, ranked in dearer:
+        rising = _rising(self._lasting)
+        limits = (self._worth_beyond(rising[number:], self._rent_per_month) for number in range(len(rising)))
+        among = ([candidate for candidate in self._lasting if candidate[0] <= limit] for limit in limits)
+        return next(filter(self._helps, among), self._lasting)
+
+    def _worth_beyond(self, rising: Sequence[Priced], rent_per_month: float) -> float:
+        """The cost of the dearest that is worth its price beside the first, of placements that get dearer."""
+        now = self._costs.now_per_month or 0.0
+        cost, rate_per_s = rising[0][0], rising[0][1].rate_per_s
+        for more, ranked in rising[1:]:
             gain = ranked.rate_per_s / rate_per_s if rate_per_s > 0 else math.inf
-            if more - cost <= most_worth_per_month(gain, cost, self._rent_per_month):
+            if more - cost <= most_worth_per_month(gain, now + cost, rent_per_month):
                 cost, rate_per_s = more, ranked.rate_per_s
-        worth = [candidate for candidate in self._lasting if candidate[0] <= cost]
-        return worth if self._helps(worth) else self._lasting
+        return cost
 
     def _helps(self, among: Sequence[Priced]) -> bool:
         """Whether one that may be recommended can be told from staying."""

@@ -91,9 +91,11 @@ def fastest_sentence(advice: Advice) -> str:
     if fastest is None or step is None or (option.stays and advice.decision.why != "median"):
         return ""
     if fastest.placement == option.placement:
-        return f"That is the fastest of {tried_words(advice)}."
+        return f"That is the fastest of {tried_words(advice)}.{_own_price(advice)}"
     if step.low <= 1:
-        return f"None of {tried_words(advice)} is faster than this one by more than chance."
+        return (
+            f"None of {tried_words(advice)} is faster than this one by more than chance.{_own_price(advice)}"
+        )
     gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
     if lengthens_median(fastest.prediction, advice.recorded):
@@ -114,12 +116,26 @@ def fastest_sentence(advice: Advice) -> str:
 def _too_dear(advice: Advice, fastest: Option, gain: float) -> str:
     """That the fastest costs more than its gain is worth; empty if not, or if the user has set a limit."""
     now, rent = advice.decision.option.cost_per_month, advice.rent_per_month
-    if gain <= MARGIN or rent is None or advice.budget_per_month is not None:
+    if gain <= MARGIN or rent is None or advice.budget_per_month is not None or fastest.cost_per_month <= now:
         return ""
-    if fastest.cost_per_month - now <= most_worth_per_month(gain, now, rent):
+    return f"{_more_machines(rent, advice.currency)}: --budget allows what this costs."
+
+
+def _own_price(advice: Advice) -> str:
+    """That the recommended placement costs more than its gain is worth; empty if not."""
+    option, rent, now = advice.decision.option, advice.rent_per_month, advice.costs_now_per_month or 0.0
+    speedup = option.prediction.speedup
+    limited = advice.budget_per_month is not None or advice.decision.why == "goal"
+    if speedup is None or rent is None or limited:
         return ""
-    each = money(rent, advice.currency)
-    return f"More machines gain as much for less, at about {each} each: --budget allows what this costs."
+    if option.cost_per_month <= most_worth_per_month(speedup.value, now, rent):
+        return ""
+    return f" {_more_machines(rent, advice.currency)}: nothing cheaper helps here."
+
+
+def _more_machines(rent_per_month: float, currency: str) -> str:
+    each = money(rent_per_month, currency)
+    return f"More machines gain as much for less, at about {each} each, if the work can be parted"
 
 
 def _median(advice: Advice) -> str:
