@@ -79,6 +79,25 @@ def test_processor_time_goes_with_the_waits(reads: float, waited_us: float, left
     assert f"{left_us / CPU_US:.0%} of the recorded processor time" in bound.because
 
 
+@pytest.mark.parametrize(
+    ("log_us", "left"),
+    [
+        (0.0, 1.0),  # reads of the same device stay, and so does the time that they take
+        (10.0, 0.925),  # at most 15 µs go with 10 µs of waiting
+        (100.0, 0.55),  # half of the wait, and a fifth that may be the recording's
+        (10_000.0, 0.08),
+    ],
+)
+def test_processor_time_goes_with_the_waits_that_a_setting_ends(log_us: float, left: float) -> None:
+    waits = [
+        {"category": "log_device", "role": "log", "time_us": log_us},
+        {"category": "read", "role": "data", "time_us": 50_000.0},
+    ]
+    recorded = WorkSummary.model_validate_json(FakeReplay(demands={**DEMANDS, "waits": waits}).work())
+    setting = Scenario(settings=["synchronous_commit=off"])
+    assert bounds.least_cpu_share(setting, recorded) == pytest.approx(left)
+
+
 def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
     """A read that memory answers takes less processor time, and the recording does not tell how much."""
     work = predictor(FakeReplay(devices=APART, demands=DEMANDS)).work
