@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import significant
 from tierwise.predict import bounds, estimates, mean_value, state
@@ -100,6 +101,11 @@ class Answers:
         series = _by_assumption([self.rates(scenario, outcome) for outcome in outcomes])
         series += _moved(series[0], [self.rates(scenario, outcome)[0] for outcome in ends])
         recorded = [self.rates(Scenario(), outcome)[0] for outcome in self._base][: len(outcomes)]
+        if 0 in recorded:
+            raise TierwiseError(
+                f"replaying the recorded run ends none of its {self._run.unit}",
+                "record again for longer, while nothing else runs and the load is steady",
+            )
         ratios = [[now / before for now, before in zip(rates, recorded, strict=True)] for rates in series]
         gained = self._gained(outcomes)
         arrivals = self._work.arrivals_per_s(scenario)

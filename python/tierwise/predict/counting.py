@@ -33,13 +33,11 @@ def unit_of(work: WorkSummary, asked: Unit | None) -> Unit:
 
 
 def count_factor(about: About, work: WorkSummary) -> float | None:
-    """Ratio of the engine's own count of transactions to what the events show; ``None`` without a count.
+    """Ratio of the counted transactions to what the events show; ``None`` without a count.
 
     Unlike :func:`counted_over_shown`, also where the rates of ``work`` already follow the count.
     """
-    if not about.counters or about.transactions is None or work.once or work.transactions == 0:
-        return None
-    if about.transactions == 0:
+    if about.transactions == 0 and about.counters and work.transactions and not work.once:
         return 0.0
     rest = counted_over_shown(about, work)
     return None if rest is None else rest * (work.observed.counted_per_shown or 1.0)

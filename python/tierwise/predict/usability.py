@@ -14,6 +14,7 @@ from tierwise.model.units import significant
 from tierwise.predict import Predictor
 from tierwise.predict.counting import count_factor, counted_over_shown
 from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
@@ -35,6 +36,12 @@ MOST_COUNT_FACTOR = 2.0
 
 Bursts cover a tenth of the time, so a load that changes makes some tens of per cent. Another server, or
 transactions that no reply shows, such as commits in a procedure, make a factor."""
+_MOST_COUNT_FACTOR_OF_CLIENTS = 100.0
+"""The same of a client's count, whose transactions may be several of the engine's, or parts of one."""
+_MOST_PER_S = 1e8
+"""No database does more transactions a second."""
+_MOST_OVER = 1.1
+"""Time in bursts over that of the recording, above which the two contradict each other."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
 _MOST_PROGRAMS = 3
@@ -118,12 +125,32 @@ def usability(predictor: Predictor) -> Usability:
     """Judge a recording by its metadata and by the result of its replay."""
     about = predictor.about
     remarks = [
+        *_of_contradictions(about),
         *_of_size(predictor),
         *_of_disturbance(about),
         *_of_contents(predictor),
         *_of_replay(predictor),
     ]
     return Usability(remarks=remarks, source="observation" if predictor.run.from_waits else "recording")
+
+
+def _of_contradictions(about: About) -> Iterator[Remark]:
+    """Fields of ``about.json`` that no recorder writes together: somebody has changed them."""
+    cost, wrong = about.cost, list[str]()
+    if about.bursts_s > _MOST_OVER * about.duration_s:
+        wrong.append(f"bursts take {about.bursts_s:,.3g} s, and duration_s is {about.duration_s:,.3g}")
+    if (about.transactions or 0) > _MOST_PER_S * about.duration_s:
+        wrong.append(f"transactions is {about.transactions:,}, and duration_s is {about.duration_s:,.3g}")
+    if cost is not None and not (0 <= cost.rate_ratio_low <= cost.rate_ratio <= cost.rate_ratio_high > 0):
+        wrong.append("cost.rate_ratio does not lie in its interval, or is not above 0")
+    if about.machine.memory_bytes < LEAST_MEMORY_BYTES:
+        wrong.append(f"machine.memory_bytes is {about.machine.memory_bytes}")
+    for field in wrong:
+        yield Remark(
+            reason=f"about.json contradicts itself: {field}",
+            fix="copy the recording again from where it was made, or record again",
+            blocks=True,
+        )
 
 
 def _of_size(predictor: Predictor) -> Iterator[Remark]:
@@ -219,9 +246,10 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
         )
     yield from _of_roles(work)
     counted = count_factor(about, work)
-    if counted is not None and not 1 / MOST_COUNT_FACTOR <= counted <= MOST_COUNT_FACTOR:
+    who, most = ("engine", MOST_COUNT_FACTOR) if about.counters else ("client", _MOST_COUNT_FACTOR_OF_CLIENTS)
+    if counted is not None and not 1 / most <= counted <= most:
         yield Remark(
-            reason=f"the engine counted {counted:.2g} times the transactions that the events show",
+            reason=f"the {who} counted {counted:.2g} times the transactions that the events show",
             fix="see that the DSN is of the recorded server, and record while the load is steady",
             blocks=True,
         )

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import FakeReplay, about
-from tierwise.predict import ModelError, Predictor
+from support.fake_replay import MACHINE, FakeReplay, about
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import ModelError, Predictor, Scenario
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import Usability, usability
 
@@ -55,6 +56,38 @@ def test_a_count_that_the_rates_follow_already_is_judged_too() -> None:
     usability = judged(FakeReplay(observed=observed), transactions=6000, counters={"commits": 6000})
     assert not usability.usable
     assert "0.03 times" in usability.reasons[0]
+
+
+@pytest.mark.parametrize(("factor", "usable"), [(1e9, False), (1e-4, False), (10.0, True)])
+def test_a_count_of_clients_may_differ_by_more(factor: float, usable: bool) -> None:
+    judgement = judged(**counted(factor) | {"counters": {}})
+    assert judgement.usable == usable
+    assert usable or "the client counted" in judgement.reasons[-1]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"duration_s": 1.0, "bursts": [{"start_ns": 0, "end_ns": 4_500_000_000}]},
+        {"transactions": 10**18, "counters": {}, "duration_s": 60.0},
+        {"cost": {"rate_ratio": 1.0, "rate_ratio_low": 2.0, "rate_ratio_high": 0.5}},
+        {"cost": {"rate_ratio": -1.0, "rate_ratio_low": -1.0, "rate_ratio_high": -1.0}},
+        {"machine": MACHINE | {"memory_bytes": 1}},
+    ],
+)
+def test_fields_that_contradict_each_other_are_not_used(fields: dict[str, Any]) -> None:
+    usability = judged(**fields)
+    assert not usability.usable
+    assert usability.reasons[0].startswith("about.json contradicts itself: ")
+
+
+def test_a_recorded_run_that_ends_nothing_when_replayed_is_refused() -> None:
+    class Stuck(FakeReplay):
+        def _outcome(self, *args: Any) -> dict[str, Any]:
+            return super()._outcome(*args) | {"transactions": 0, "turns": 0}
+
+    with pytest.raises(TierwiseError, match="ends none of its transactions"):
+        of(Stuck()).predict([Scenario(cores=4)])
 
 
 def test_no_counted_transaction_beside_many_shown_ones() -> None:
