@@ -180,12 +180,12 @@ def rent_per_month(instances: Sequence[Instance], cores: int, currency: str) -> 
 
     Args:
         instances: the machine of the database, then others; none if it was not named.
-        cores: recorded ones. A machine without a rent of its own, also one that is owned, has the median rent
-            of a shipped processor.
+        cores: recorded ones. A machine without a rent of its own in the currency, also one that is owned, has
+            the median rent of a shipped processor.
         currency: of the rent.
     """
-    if instances and instances[0].per_month:
-        return instances[0].per_month if instances[0].currency == currency else None
+    if instances and instances[0].per_month and instances[0].currency == currency:
+        return instances[0].per_month
     of_each = [
         shipped.per_month / shipped.vcpus
         for shipped in _all_shipped().values()

@@ -72,7 +72,7 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder:
         in_folder: the user names its folder only: the file itself must not be a link.
     """
     try:
-        return read_bytes(path, fix, most_bytes=most_bytes, in_folder=in_folder).decode("utf-8")
+        return read_bytes(path, fix, most_bytes=most_bytes, in_folder=in_folder).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TierwiseError(f"{path}: not UTF-8", "save it as UTF-8") from None
 

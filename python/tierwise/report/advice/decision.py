@@ -18,7 +18,12 @@ from tierwise.predict.devices import lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.advice.join import Subject
 from tierwise.report.recording import decision_words
-from tierwise.report.recording.advice import fastest_sentence, left_out_sentences, simpler_sentence
+from tierwise.report.recording.advice import (
+    fastest_sentence,
+    left_out_sentences,
+    price_sentence,
+    simpler_sentence,
+)
 from tierwise.report.recording.decision_words import (
     LONG_MONTHS,
     bill_table,
@@ -221,7 +226,7 @@ def sentences(subject: Subject) -> list[doc.Block]:
     blocks += [doc.Text(sentence, doc.Tone.WARNING) for sentence in space_sentences(advice)]
     if along := decision_words.along_words(option):
         blocks.append(doc.Text(f"{capitalized(along)}."))
-    compared = [fastest_sentence(advice), simpler_sentence(advice)]
+    compared = [price_sentence(advice), fastest_sentence(advice), simpler_sentence(advice)]
     if option.placement != advice.best.placement:
         compared.append(_without_goal(advice))
     others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]

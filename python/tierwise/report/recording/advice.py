@@ -66,6 +66,7 @@ def further_sentences(advice: Advice) -> list[str]:
         *together_sentences(advice.decision),
         f"{capitalized(along)}." if along else "",
         *space_sentences(advice),
+        price_sentence(advice),
         fastest_sentence(advice),
         simpler_sentence(advice),
         _ladder_sentence(advice),
@@ -91,11 +92,9 @@ def fastest_sentence(advice: Advice) -> str:
     if fastest is None or step is None or (option.stays and advice.decision.why != "median"):
         return ""
     if fastest.placement == option.placement:
-        return f"That is the fastest of {tried_words(advice)}.{_own_price(advice)}"
+        return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
-        return (
-            f"None of {tried_words(advice)} is faster than this one by more than chance.{_own_price(advice)}"
-        )
+        return f"None of {tried_words(advice)} is faster than this one by more than chance."
     gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
     if lengthens_median(fastest.prediction, advice.recorded):
@@ -121,7 +120,7 @@ def _too_dear(advice: Advice, fastest: Option, gain: float) -> str:
     return f"{_more_machines(rent, advice.currency)}: --budget allows what this costs."
 
 
-def _own_price(advice: Advice) -> str:
+def price_sentence(advice: Advice) -> str:
     """That the recommended placement costs more than its gain is worth; empty if not."""
     option, rent, now = advice.decision.option, advice.rent_per_month, advice.costs_now_per_month or 0.0
     speedup = option.prediction.speedup
@@ -130,7 +129,7 @@ def _own_price(advice: Advice) -> str:
         return ""
     if option.cost_per_month <= most_worth_per_month(speedup.value, now, rent):
         return ""
-    return f" {_more_machines(rent, advice.currency)}: nothing cheaper helps here."
+    return f"Nothing cheaper helps, but this is dear. {_more_machines(rent, advice.currency)}."
 
 
 def _more_machines(rent_per_month: float, currency: str) -> str:
