@@ -117,6 +117,7 @@ def test_an_unknown_name_and_a_file_with_several_are_refused(tmp_path: Path) -> 
     assert "did you mean m6i.large?" in refused.value.fix
     several = written(tmp_path, "own.toml", OWN + OWN.replace("big.one", "big.two"))
     assert len(find_instances([several])) == 2
-    assert len(find_instances([written(tmp_path, "marked.toml", "\ufeff" + OWN)])) == 1, "as Windows writes it"
+    marked = written(tmp_path, "marked.toml", "\ufeff" + OWN)
+    assert len(find_instances([marked])) == 1, "as Windows writes it"
     with pytest.raises(TierwiseError, match="describes 2 machines"):
         find_instance(several)
