@@ -107,7 +107,7 @@ class Search:
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        option = self._as_good(self._simplest_first, self._worth_the_price)
+        option = self._as_good(self._simplest_first, self._lasting)
         return option if option and len(option.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -187,8 +187,8 @@ class Search:
         return True
 
     def _as_good(self, key: Callable[[Priced], Any], among: Sequence[Priced]) -> Option | None:
-        """The first option in an order that is as good as the fastest, of those that may be recommended."""
-        fastest = self._fastest_to_recommend(among)
+        """The first option in an order that is as good as the fastest which is worth its price."""
+        fastest = self._fastest_to_recommend(self._worth_the_price)
         if fastest is None:
             return None
         top = min(among[0][1].rate_per_s, _rate(fastest.prediction))
