@@ -71,8 +71,7 @@ class Advice(Record):
     """Of every amount: a code of ISO 4217, such as ``USD``."""
     budget_per_month: float | None
     rent_per_month: float | None
-    """Of one more machine: without a budget, a gain may cost no more than as much from more machines; ``None``
-    if none is known."""
+    """Of one more machine, which bounds what a gain may cost without a budget; ``None`` if none is known."""
     costs_now_per_month: float | None
     """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
     goal: Goal | None

@@ -11,7 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.option import MARGIN, VERDICTS, Goal, Option, Verdict, lengthens_median, most_worth_per_month, option_of
+from tierwise.advise.option import (
+    MARGIN,
+    VERDICTS,
+    Goal,
+    Option,
+    Verdict,
+    lengthens_median,
+    most_worth_per_month,
+    option_of,
+)
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank

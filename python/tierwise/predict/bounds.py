@@ -14,8 +14,8 @@ entry on two engines; 2 cores). A read of a device costs more of it: 30 % was le
 from a cold 7,200 rpm disk, so 20 % stays where transactions read devices. Where a setting ends the wait for
 a flush, more goes: 32 % was left of pgbench -N with synchronous_commit=off (8 clients), and 10 % of RocksDB's
 overwrites with sync=false (4 threads), both recorded with the log on a 7,200 rpm disk. There 8 % stays; the
-interval of an answer reaches as far. Whether bounds hold is measured on five engines (docs/evidence/bounds.md) and in each round of
-``tierwise validate``.
+interval of an answer reaches as far. Whether bounds hold is measured on five engines
+(docs/evidence/bounds.md) and in each round of ``tierwise validate``.
 
 With more clients than were recorded a transaction takes less processor time, as flushes are shared and cores
 stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). At least half

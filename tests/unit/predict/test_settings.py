@@ -148,7 +148,8 @@ def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() ->
     assert not any("does not tell synchronous_commit" in text for text in prediction.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
     assert any(
-        "gained 1.6 to 3.6 times the figure" in text for text in answer(["sync=false"], engine="rocksdb").warnings
+        "gained 1.6 to 3.6 times the figure" in text
+        for text in answer(["sync=false"], engine="rocksdb").warnings
     )
 
 

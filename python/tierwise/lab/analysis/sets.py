@@ -125,9 +125,7 @@ class SetRow(Record):
         return named.get(self.ratio.verdict, few)
 
 
-def rows_of(
-    a: Sequence[RunResult], b: Sequence[RunResult], *, same_work: bool = True
-) -> Iterator[SetRow]:
+def rows_of(a: Sequence[RunResult], b: Sequence[RunResult], *, same_work: bool = True) -> Iterator[SetRow]:
     """The whole run, its scores, then laps, then roles, of valid runs; times of other work have no ratio."""
     for row in _every_row(a, b):
         timed = row.what in _SPEEDS or row.level == "score"
@@ -312,8 +310,9 @@ def _other_work(a: Sequence[RunResult], b: Sequence[RunResult], measure: Measure
     facts = [facts_of(runs) for runs in (a, b)]
     of_work = _WORK if measure == "elapsed" else _WORK[:1]
     each = {name: [", ".join(side.get(name, _NOTHING)) for side in facts] for name in of_work}
-    differing = [f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other]
-    return "; ".join(differing)
+    return "; ".join(
+        f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
+    )
 
 
 def _sentence(pair: Pair) -> str:
