@@ -247,13 +247,13 @@ class Search:
         """Without a budget: those worth their price (:func:`most_worth_per_month`), if one of these helps."""
         if self._budget_per_month is not None or self._rent_per_month is None:
             return self._lasting
-        (cost, least), *dearer = _rising(self._lasting) or [(0.0, None)]
-        rate_per_s = least.rate_per_s if least else 0.0
-        for more, ranked in dearer:
-            gain = ranked.rate_per_s / rate_per_s if rate_per_s > 0 else math.inf
-            if more - cost <= most_worth_per_month(gain, cost, self._rent_per_month):
-                cost, rate_per_s = more, ranked.rate_per_s
-        worth = [candidate for candidate in self._lasting if candidate[0] <= cost]
+        most: Priced | None = None
+        for cost, ranked in _rising(self._lasting):
+            if most is None or cost - most[0] <= most_worth_per_month(
+                _times(ranked, most[1]), most[0], self._rent_per_month
+            ):
+                most = cost, ranked
+        worth = [candidate for candidate in self._lasting if most and candidate[0] <= most[0]]
         return worth if self._helps(worth) else self._lasting
 
     def _helps(self, among: Sequence[Priced]) -> bool:
@@ -346,6 +346,11 @@ def _falling(among: Sequence[Priced]) -> list[Priced]:
         if not some or candidate[1].rate_per_s * MARGIN <= some[-1][1].rate_per_s:
             some.append(candidate)
     return some
+
+
+def _times(one: Ranked, other: Ranked) -> float:
+    """How many times the rate of another placement one has."""
+    return one.rate_per_s / other.rate_per_s if other.rate_per_s > 0 else math.inf
 
 
 def _rate(prediction: Prediction) -> float:
