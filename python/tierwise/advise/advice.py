@@ -260,7 +260,14 @@ def advise(
         ladder=ladder,
         settings=tried,
         setting_bounds=setting_bounds(predictor, recorded),
-        tables=tables_beside(predictor, names, terms, named=named, machine=machine)
+        tables=tables_beside(
+            predictor,
+            names,
+            terms,
+            budget_per_month=budget_per_month,
+            named=named,
+            machine=machine,
+        )
         if tables or named
         else None,
         memory=memory_moves(predictor, terms.prices, recorded),

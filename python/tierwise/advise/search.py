@@ -5,7 +5,6 @@ To leave every file where it is is always among the placements.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from tierwise.advise.option import (
     Option,
     Verdict,
     lengthens_median,
-    most_worth_per_month,
+    most_worth_paying,
     option_of,
 )
 from tierwise.model.errors import TierwiseError
@@ -244,16 +243,12 @@ class Search:
 
     @cached_property
     def _worth_the_price(self) -> list[Priced]:
-        """Without a budget: those worth their price (:func:`most_worth_per_month`), if one of these helps."""
-        if self._budget_per_month is not None or self._rent_per_month is None:
+        """Without a budget: those worth their price (:func:`most_worth_paying`), if one of these helps."""
+        if self._budget_per_month is not None:
             return self._lasting
-        most: Priced | None = None
-        for cost, ranked in _rising(self._lasting):
-            if most is None or cost - most[0] <= most_worth_per_month(
-                _times(ranked, most[1]), most[0], self._rent_per_month
-            ):
-                most = cost, ranked
-        worth = [candidate for candidate in self._lasting if most and candidate[0] <= most[0]]
+        offers = [(cost, ranked.rate_per_s) for cost, ranked in self._lasting]
+        most = most_worth_paying(offers, self._rent_per_month)
+        worth = [candidate for candidate in self._lasting if candidate[0] <= most]
         return worth if self._helps(worth) else self._lasting
 
     def _helps(self, among: Sequence[Priced]) -> bool:
@@ -346,11 +341,6 @@ def _falling(among: Sequence[Priced]) -> list[Priced]:
         if not some or candidate[1].rate_per_s * MARGIN <= some[-1][1].rate_per_s:
             some.append(candidate)
     return some
-
-
-def _times(one: Ranked, other: Ranked) -> float:
-    """How many times the rate of another placement one has."""
-    return one.rate_per_s / other.rate_per_s if other.rate_per_s > 0 else math.inf
 
 
 def _rate(prediction: Prediction) -> float:

@@ -13,7 +13,7 @@ from tierwise.advise.alternatives import (
     equal_memory,
 )
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.advise.option import MARGIN, lengthens_median, most_worth_per_month
+from tierwise.advise.option import MARGIN, lengthens_median, most_worth_paying
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
@@ -116,7 +116,7 @@ def _too_dear(advice: Advice, fastest: Option, gain: float) -> str:
     now, rent = advice.decision.option.cost_per_month, advice.rent_per_month
     if gain <= MARGIN or rent is None or advice.budget_per_month is not None:
         return ""
-    if fastest.cost_per_month - now <= most_worth_per_month(gain, now, rent):
+    if most_worth_paying([(now, 1.0), (fastest.cost_per_month, gain)], rent) > now:
         return ""
     each = money(rent, advice.currency)
     return f"More machines gain as much for less, at about {each} each: --budget allows what this costs."
