@@ -114,6 +114,9 @@ def test_devices_are_checked_before_the_first_run(case: str, tmp_path: Path) -> 
         (["commit-rate", "--engine", "file"], 'patterns run on the engine "file"'),
         (["device-benchmark", "--engine", "sqlite"], 'patterns run on the engine "file"'),
         (["bahrain", "--duration", "3s"], "workload bahrain has laps"),
+        (["bahrain", "--clients", "8"], "clients: workload bahrain has laps"),
+        (["redo-placement", "--set", "cap_s=9"], "cap_s: workload order_entry is a mix"),
+        (["device-benchmark", "--clients", "8"], "clients: a study of devices or of faults"),
     ],
 )
 def test_options_are_checked_as_fields_are(arguments: list[str], expected: str) -> None:

@@ -239,14 +239,22 @@ def fingerprint_of(study: Study) -> str:
 
 
 def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps: bool) -> None:
-    """Refuse a mix without an end, and for laps what would be left unheard."""
-    ends = [each.transactions or each.seconds for each in swept if each.workload == workload]
+    """Refuse a mix without an end, and what a mix or laps would leave unheard."""
+    chosen = [each for each in swept if each.workload == workload]
+    ends = [each.transactions or each.seconds for each in chosen]
     if not laps and not all(ends):
         raise TierwiseError(
             f"study {study.name}: workload {workload} is a mix of transactions, which has no end",
             "give transactions or seconds",
         )
+    if not laps and any(each.cap_s for each in chosen):
+        raise TierwiseError(
+            f"study {study.name}: cap_s: workload {workload} is a mix of transactions without laps to stop",
+            "leave it out, and give seconds",
+        )
     unheard = ["transactions or seconds"] * any(ends) + ["sweep.clients"] * bool(study.sweep.clients)
+    unheard += ["clients"] * any(each.clients > 1 for each in chosen)
+    unheard += ["warmup_transactions"] * any(each.warmup_transactions for each in chosen)
     if laps and unheard:
         raise TierwiseError(
             f"study {study.name}: {unheard[0]}: workload {workload} has laps, which say how much they do",
