@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, digest, parse_toml, read_text
 from tierwise.model.names import file_below, nearest, path_in
 from tierwise.results.measurements import Record
 
@@ -68,6 +68,11 @@ class Profile:
     def is_own(self) -> bool:
         """Whether it is a file of the user's, whatever its name."""
         return self.file.parent != FOLDER
+
+    @property
+    def own_digest(self) -> str | None:
+        """Of a file of the user's, and those that it refers to: it may change under its name."""
+        return digest([self.text, sorted(self.library.items())]) if self.is_own else None
 
     @cached_property
     def fields(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def test_single_placements_are_matched_across() -> None:
     assert "times faster" in both.headline
 
 
-@pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}])
+@pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}, {"digest": "edited"}])
 def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
     runs = lap_runs()
     other = [run.model_copy(update={"workload": run.workload.model_copy(update=change)}) for run in runs]
@@ -168,6 +168,10 @@ def test_few_repeats_give_no_verdict() -> None:
 def test_conditions_that_differ_are_listed() -> None:
     runs = lap_runs()
     machine = runs[0].machine.model_copy(update={"host": "other", "cores": 64})
+    edited = {"devices": [device.model_copy(update={"digest": "edited"}) for device in runs[0].devices]}
+    on_edited = compare_sets(runs, [run.model_copy(update=edited) for run in runs], NAMES).differences
+    named = {difference.what: difference.b for difference in on_edited}
+    assert named["Device hdd"] == ["emulated: hdd-10k-18g-fc (hdd) (content edited)"]
     settings = runs[0].engine.settings | {"fsync": "off"}
     engine = runs[0].engine.model_copy(update={"version": "19.1", "settings": settings})
     changed = [run.model_copy(update={"machine": machine, "engine": engine}) for run in runs]
