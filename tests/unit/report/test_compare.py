@@ -21,6 +21,7 @@ from tierwise.lab.cli.compare import compare, in_format
 from tierwise.lab.cli.report import RESULTS_FILE
 from tierwise.model import statistics
 from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 from tierwise.model.statistics import Bound
 from tierwise.results import PatternResult, PowerCuts, RunResult
 from tierwise.results.files import append_record
@@ -170,6 +171,9 @@ def test_conditions_that_differ_are_listed() -> None:
     machine = runs[0].machine.model_copy(update={"host": "other", "cores": 64})
     edited = {"devices": [device.model_copy(update={"digest": "edited"}) for device in runs[0].devices]}
     on_edited = compare_sets(runs, [run.model_copy(update=edited) for run in runs], NAMES).differences
+    moved = [run.model_copy(update={"role_devices": {Role.LOG: "ssd"}}) for run in runs]
+    placed = compare_sets(runs, moved, NAMES).differences
+    assert "postgres: placement all-hdd" in {difference.what for difference in placed}
     named = {difference.what: difference.b for difference in on_edited}
     assert named["Device hdd"] == ["emulated: hdd-10k-18g-fc (hdd) (content edited)"]
     settings = runs[0].engine.settings | {"fsync": "off"}

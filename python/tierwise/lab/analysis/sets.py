@@ -46,7 +46,7 @@ class Difference(Record):
 
 
 def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Difference]:
-    """Machine, versions, workload, scale, devices; settings too where both ran the same engine."""
+    """Machine, versions, workload, scale, devices; where both ran one engine, settings and placements."""
     facts = [facts_of(runs) for runs in (a, b)]
     facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
     devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
@@ -55,6 +55,8 @@ def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Diffe
     for engine in sorted(engines[0] & engines[1]):
         settings = [_settings(engine, runs) for runs in (a, b)]
         differences += _between(settings[0], settings[1])
+        places = [_places(engine, runs) for runs in (a, b)]
+        differences += [found for found in _between(*places) if _NOTHING not in (found.a, found.b)]
     return [difference for difference in differences if difference.what not in _EXPECTED]
 
 
@@ -64,6 +66,14 @@ def _between(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[Differenc
         for name in dict.fromkeys([*a, *b])
         if sorted(a.get(name, _NOTHING)) != sorted(b.get(name, _NOTHING))
     ]
+
+
+def _places(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
+    placed = {run.placement: run.role_devices for run in runs if run.engine.name == engine}
+    return {
+        f"{engine}: placement {name}": [", ".join(f"{role}={devices[role]}" for role in sorted(devices))]
+        for name, devices in placed.items()
+    }
 
 
 def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
