@@ -87,10 +87,19 @@ def test_single_placements_are_matched_across() -> None:
     assert "times faster" in both.headline
 
 
+def of_work(run: RunResult, **change: Any) -> RunResult:
+    return run.model_copy(update={"workload": run.workload.model_copy(update=change)})
+
+
+def test_a_workload_without_a_digest_is_known_by_its_name() -> None:
+    edited = [of_work(run, digest="edited") for run in lap_runs()]
+    assert "other work" not in compare_sets(lap_runs(), edited, NAMES).headline
+
+
 @pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}, {"digest": "edited"}])
 def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
-    runs = lap_runs()
-    other = [run.model_copy(update={"workload": run.workload.model_copy(update=change)}) for run in runs]
+    runs = [of_work(run, digest="first") for run in lap_runs()]
+    other = [of_work(run, **change) for run in runs]
     both = compare_sets(runs, other, NAMES)
     assert "all-hdd: whole runs cannot be compared, since they did other work (" in both.headline
     assert "times" not in both.headline
@@ -102,9 +111,7 @@ def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("fixed", ["transactions", "seconds"])
 def test_a_mix_is_compared_at_any_scale_by_its_rate_where_the_time_is_fixed(fixed: str) -> None:
     runs = study_runs()
-    larger = [
-        run.model_copy(update={"workload": run.workload.model_copy(update={"scale": 7.0})}) for run in runs
-    ]
+    larger = [of_work(run, scale=7.0) for run in runs]
     if fixed == "seconds":
         runs = [run.model_copy(update={"elapsed_s": 60.0, "transactions": 100 + run.order}) for run in runs]
     both = compare_sets(runs, larger, NAMES)

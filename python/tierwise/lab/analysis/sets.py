@@ -345,12 +345,17 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
 
 def _other_work(a: Sequence[RunResult], b: Sequence[RunResult]) -> str:
     """In what the work differs; the scale and the constants of a mix say how large the database is."""
-    facts = [facts_of(runs) for runs in (a, b)]
+    known = all(run.workload.digest for run in [*a, *b])  # not of shipped workloads, nor in older results
+    facts = [facts_of(runs if known else [_by_name(run) for run in runs]) for runs in (a, b)]
     of_work = _WORK if any(run.laps for run in [*a, *b]) else _WORK[:1]
     each = {name: [", ".join(side.get(name, _NOTHING)) for side in facts] for name in of_work}
     return "; ".join(
         f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
     )
+
+
+def _by_name(run: RunResult) -> RunResult:
+    return run.model_copy(update={"workload": run.workload.model_copy(update={"digest": None})})
 
 
 def _sentence(pair: Pair) -> str:
