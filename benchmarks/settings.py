@@ -1,8 +1,8 @@
 """What commits that do not wait for a flush gain, measured in slots and predicted, on four engines.
 
-``python benchmarks/settings.py [CASE...] [--pairs N] [--placement NAME]... [--spec FILE]``, as root. A case of
-``tierwise validate`` is brought up twice on each placement, as it is and with the setting. It is recorded
-once and the setting is predicted. Then the client runs against both in random order, for a number of pairs.
+``python benchmarks/settings.py [CASE...] [--pairs N] [--placement NAME]... [--spec FILE]``, as root. A
+case of ``tierwise validate`` is brought up twice on each placement, as it is and with the setting. It is
+recorded once and the setting is predicted. Then the client runs against both in random order, in pairs.
 """
 
 from __future__ import annotations

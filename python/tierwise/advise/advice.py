@@ -71,8 +71,7 @@ class Advice(Record):
     """Of every amount: a code of ISO 4217, such as ``USD``."""
     budget_per_month: float | None
     rent_per_month: float | None
-    """Of one more machine: without a budget, a gain may cost no more than as much from more machines;
-    ``None`` if none is known."""
+    """Of one more machine, which bounds what a gain may cost without a budget; ``None`` if none is known."""
     costs_now_per_month: float | None
     """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
     goal: Goal | None
@@ -261,7 +260,14 @@ def advise(
         ladder=ladder,
         settings=tried,
         setting_bounds=setting_bounds(predictor, recorded),
-        tables=tables_beside(predictor, names, terms, named=named, machine=machine)
+        tables=tables_beside(
+            predictor,
+            names,
+            terms,
+            budget_per_month=budget_per_month,
+            named=named,
+            machine=machine,
+        )
         if tables or named
         else None,
         memory=memory_moves(predictor, terms.prices, recorded),

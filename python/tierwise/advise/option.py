@@ -5,8 +5,9 @@ The goal of a user, and whether a prediction reaches it.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from tierwise.advise.costs import Costs, DeviceBill, Wear, predicted_writes, wear
@@ -82,18 +83,27 @@ def lengthens_median(after: Prediction, before: Prediction) -> bool:
     return after.p50_us.value > before.p50_us.value * (1 + CHANCE)
 
 
-def most_worth_per_month(gain: float, cost_per_month: float, rent_per_month: float) -> float:
-    """The most that a placement may cost beyond a cheaper one: what as much work from more machines costs.
+def most_worth_paying(offers: Iterable[tuple[float, float]], rent_per_month: float | None) -> float:
+    """The cost of the dearest offer that is worth its price: as much work from more machines costs no less.
 
-    *n* machines with their storage do at most *n* times the work at *n* times the rent. Assumption: the work
-    can be parted; else more machines gain less, and nothing but the placement does.
+    *n* machines with their storage do at most *n* times the work at *n* times the rent, so *g* times the work
+    of a cheaper offer is worth *g* - 1 times the rent of that one's machine and storage. Assumption: the work
+    can be parted; else more machines gain less, and nothing but the offer does.
 
     Args:
-        gain: ratio of the two rates.
-        cost_per_month: of all devices of the cheaper placement.
-        rent_per_month: of a machine.
+        offers: cost a month of all devices and rate of each, to stay among them.
+        rent_per_month: of a machine; without it, every price is worth paying.
     """
-    return (gain - 1) * (rent_per_month + max(cost_per_month, 0.0))
+    if rent_per_month is None:
+        return math.inf
+    kept: tuple[float, float] | None = None
+    for cost, rate in sorted(offers):
+        if kept is None:
+            kept = cost, rate
+        gain = rate / kept[1] if kept[1] > 0 else math.inf
+        if rate > kept[1] and cost - kept[0] <= (gain - 1) * (rent_per_month + max(kept[0], 0.0)):
+            kept = cost, rate
+    return kept[0] if kept else math.inf
 
 
 def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> Option:

@@ -5,7 +5,6 @@ To leave every file where it is is always among the placements.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ from tierwise.advise.option import (
     Option,
     Verdict,
     lengthens_median,
-    most_worth_per_month,
+    most_worth_paying,
     option_of,
 )
 from tierwise.model.errors import TierwiseError
@@ -116,7 +115,7 @@ class Search:
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        option = self._as_good(self._simplest_first, self._worth_the_price)
+        option = self._as_good(self._simplest_first, self._lasting)
         return option if option and len(option.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -196,8 +195,8 @@ class Search:
         return True
 
     def _as_good(self, key: Callable[[Priced], Any], among: Sequence[Priced]) -> Option | None:
-        """The first option in an order that is as good as the fastest, of those that may be recommended."""
-        fastest = self._fastest_to_recommend(among)
+        """The first option in an order that is as good as the fastest which is worth its price."""
+        fastest = self._fastest_to_recommend(self._worth_the_price)
         if fastest is None:
             return None
         top = min(among[0][1].rate_per_s, _rate(fastest.prediction))
@@ -244,30 +243,19 @@ class Search:
 
     @cached_property
     def _worth_the_price(self) -> list[Priced]:
-        """Without a budget: those worth their price (:func:`most_worth_per_month`).
+        """Without a budget: those worth their price (:func:`most_worth_paying`).
 
         If none of these helps, those worth theirs beside the cheapest that does.
         """
-        if (
-            self._budget_per_month is not None
-            or self._rent_per_month is None
-            or not self._helps(self._lasting)
-        ):
+        if self._budget_per_month is not None or not self._helps(self._lasting):
             return self._lasting
-        rising = _rising(self._lasting)
-        limits = (self._worth_beyond(rising[number:], self._rent_per_month) for number in range(len(rising)))
+        now = self._costs.now_per_month or 0.0  # which more machines pay too
+        offers = [(now + cost, ranked.rate_per_s) for cost, ranked in _rising(self._lasting)]
+        limits = (
+            most_worth_paying(offers[number:], self._rent_per_month) - now for number in range(len(offers))
+        )
         among = ([candidate for candidate in self._lasting if candidate[0] <= limit] for limit in limits)
         return next(filter(self._helps, among), self._lasting)
-
-    def _worth_beyond(self, rising: Sequence[Priced], rent_per_month: float) -> float:
-        """The cost of the dearest that is worth its price beside the first, of placements that get dearer."""
-        now = self._costs.now_per_month or 0.0
-        cost, rate_per_s = rising[0][0], rising[0][1].rate_per_s
-        for more, ranked in rising[1:]:
-            gain = ranked.rate_per_s / rate_per_s if rate_per_s > 0 else math.inf
-            if more - cost <= most_worth_per_month(gain, now + cost, rent_per_month):
-                cost, rate_per_s = more, ranked.rate_per_s
-        return cost
 
     def _helps(self, among: Sequence[Priced]) -> bool:
         """Whether one that may be recommended can be told from staying."""

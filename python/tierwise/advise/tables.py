@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
-from tierwise.advise.option import MARGIN, is_told
+from tierwise.advise.option import MARGIN, is_told, most_worth_paying
 from tierwise.advise.search import staying
+from tierwise.device_models.instances import rent_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, join
 from tierwise.model.placement import Role
+from tierwise.model.units import MOST_BYTES
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, resolve
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.savings import NO_TIME
@@ -150,6 +152,10 @@ class TableSet(Record):
         """Rate over that of the recorded run, less 1; 0 if it is refused."""
         return self.prediction.speedup.value - 1 if self.prediction.speedup else 0.0
 
+    def costs_at_most(self, budget_per_month: float | None) -> bool:
+        """Whether the device, with its wear, is within a budget."""
+        return budget_per_month is None or self.bill.per_month <= budget_per_month
+
 
 class DeviceTables(Record):
     """The sets for one device, smallest first, and the recommended one."""
@@ -175,6 +181,8 @@ class TableAdvice(Record):
 
     capacity_bytes: int | None
     """Space for tables on the device; ``None`` for all of the device."""
+    budget_per_month: float | None
+    """Most that the device may cost; ``None`` for no limit but what the gain is worth."""
     currency: str
     """Of every amount: a code of ISO 4217, such as ``USD``."""
     total_bytes: int
@@ -184,9 +192,9 @@ class TableAdvice(Record):
     rebuildable: bool = False
     """Whether the database can be rebuilt; if not, an instance store holds no table."""
     devices: list[DeviceTables]
-    """The best first: devices whose recommended set is as fast as the fastest, the cheapest of them first;
-    then by the gain; then those that gain nothing. Unless the database can be rebuilt, memory comes after
-    those that keep their files."""
+    """The best first: devices whose recommended set is as fast as the fastest that is worth its price, the
+    cheapest of them first; then by the gain; then those that gain nothing. Unless the database can be
+    rebuilt, memory comes after those that keep their files."""
     prices: list[UsedPrice]
     """Source and date of the price of each device that is not owned."""
     warnings: list[str]
@@ -198,6 +206,7 @@ def advise_tables(
     terms: Terms | None = None,
     capacity_bytes: int | None = None,
     *,
+    budget_per_month: float | None = None,
     alone: bool = False,
     machine: Scenario | None = None,
 ) -> TableAdvice:
@@ -213,6 +222,7 @@ def advise_tables(
         devices: names; each is asked about by itself.
         terms: of payment; the prices that ship, and nothing owned, if not given.
         capacity_bytes: space on the device.
+        budget_per_month: most that the device may cost with the files of a set; no limit if not given.
         alone: whether to predict the ``MOST_ALONE`` most used ones alone too, and what each gains at most.
         machine: what else changes for all of them, as the limits of their machine; nothing if not given.
 
@@ -239,16 +249,27 @@ def advise_tables(
         )
     plans = {name: Plan([], []) for name in names}
     for name in allowed:
-        plans[name] = plan_sets(relations, _space(costs, name, terms, capacity_bytes), alone)
-    if not any(plan.sets for plan in plans.values()):
+        space_bytes = _space(costs, name, terms, capacity_bytes)
+        if budget_per_month is not None:
+            space_bytes = _within_budget(costs, name, space_bytes, budget_per_month)
+        plans[name] = plan_sets(relations, space_bytes, alone)
+    if budget_per_month is None and not any(plan.sets for plan in plans.values()):
         raise TierwiseError("no table or index that was used fits the device", "give a larger --capacity")
     machine = machine or Scenario()
+    own = [machine.instance] if machine.instance else []
+    rent = rent_per_month(own, predictor.work.cores, costs.currency)
     recorded = staying(predictor, machine)
     asked = _asked(predictor, relations, costs, plans, machine, recorded)
     answers = [
         DeviceTables(
             device=name,
-            sets=(sets := [asked.sets[places, name] for places in plan.sets]),
+            sets=(
+                sets := [
+                    each
+                    for places in plan.sets
+                    if (each := asked.sets[places, name]).costs_at_most(budget_per_month)
+                ]
+            ),
             best=_best(sets, recorded),
             lost_at_stop=name in volatile,
             alone=[asked.sets[places, name] for places in plan.alone],
@@ -259,6 +280,7 @@ def advise_tables(
     predictions = [table_set.prediction for table_set in asked.sets.values()]
     return TableAdvice(
         capacity_bytes=capacity_bytes,
+        budget_per_month=budget_per_month,
         currency=costs.currency,
         total_bytes=sum(row.size_bytes for row in relations.rows),
         rows=[
@@ -274,7 +296,11 @@ def advise_tables(
             for place, row in enumerate(relations.used)
         ],
         rebuildable=terms.rebuildable,
-        devices=_ranked(answers, rebuildable=terms.rebuildable),
+        devices=_ranked(
+            answers,
+            rebuildable=terms.rebuildable,
+            rent_per_month=rent if budget_per_month is None else None,
+        ),
         prices=used_prices(names, terms, datetime.date.today()),
         warnings=list(dict.fromkeys(text for prediction in predictions for text in prediction.warnings)),
     )
@@ -285,6 +311,7 @@ def tables_beside(
     devices: Sequence[str],
     terms: Terms,
     *,
+    budget_per_month: float | None = None,
     named: bool = False,
     machine: Scenario | None = None,
 ) -> TableAdvice | None:
@@ -299,7 +326,9 @@ def tables_beside(
     if not named and not (predictor.relations and predictor.relations.used):
         return None
     try:
-        return advise_tables(predictor, devices, terms, alone=True, machine=machine)
+        return advise_tables(
+            predictor, devices, terms, budget_per_month=budget_per_month, alone=True, machine=machine
+        )
     except TierwiseError:
         if named:
             raise
@@ -316,6 +345,18 @@ def _space(costs: Costs, device: str, terms: Terms, capacity_bytes: int | None) 
     """Bytes of recorded files that may go to a device."""
     most = costs.most_bytes(device)
     return most if capacity_bytes is None else min(most, capacity_bytes / terms.room)
+
+
+def _within_budget(costs: Costs, device: str, most_bytes: float, budget_per_month: float) -> float:
+    """The most of ``most_bytes`` for which a device costs no more than a budget, without its wear."""
+    least, most = 0, int(min(most_bytes, MOST_BYTES))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if costs.device_bill(device, middle).per_month <= budget_per_month:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _asked(
@@ -388,10 +429,19 @@ def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:
     return None
 
 
-def _ranked(answers: Sequence[DeviceTables], *, rebuildable: bool) -> list[DeviceTables]:
-    """As ``TableAdvice.devices`` says."""
+def _ranked(
+    answers: Sequence[DeviceTables], *, rebuildable: bool, rent_per_month: float | None
+) -> list[DeviceTables]:
+    """As ``TableAdvice.devices`` says; all are worth their price if staying is all that is."""
     lasting = [answer for answer in answers if answer.recommended and not answer.lost_at_stop]
-    fastest = max((_speedup(answer) for answer in (not rebuildable and lasting) or answers), default=0.0)
+    offers = [
+        (answer.recommended.bill.per_month, _speedup(answer))
+        for answer in (not rebuildable and lasting) or answers
+        if answer.recommended
+    ]
+    most = most_worth_paying([(0.0, 1.0), *offers], rent_per_month)
+    worth = [speedup for cost, speedup in offers if cost <= most] or [speedup for _, speedup in offers]
+    fastest = max(worth, default=0.0)
 
     def rank(answer: DeviceTables) -> tuple[bool, bool, float]:
         best, behind = answer.recommended, _speedup(answer) * MARGIN < fastest

@@ -31,7 +31,7 @@ from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.names import names_in
 from tierwise.model.placement import parse_place
-from tierwise.model.units import parse_size_bytes
+from tierwise.model.units import parse_monthly, parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.timeline import timeline_of
@@ -120,6 +120,7 @@ def show_table_advice(
     recording: Path,
     devices: str,
     capacity: str | None,
+    budget: str | None,
     names: Path | None,
     terms: Terms,
     *,
@@ -132,9 +133,11 @@ def show_table_advice(
     if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
+    most = None if budget is None else parse_monthly(budget, "--budget", terms.prices.currency)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
     with simulations(predictor, opt.progress_console(to_stderr=True)):
-        advice = advise_tables(predictor, candidates(predictor, named, terms), terms, size_bytes)
+        placed = candidates(predictor, named, terms)
+        advice = advise_tables(predictor, placed, terms, size_bytes, budget_per_month=most)
     judged = usability(predictor)
     content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
@@ -215,13 +218,15 @@ def advise(
     )
     if by is not None:
         others: dict[str, object] = {
-            **{"--budget": budget, "--goal": goal, "--may-lose": may_lose, "--recorded-on": recorded_on},
+            **{"--goal": goal, "--may-lose": may_lose, "--recorded-on": recorded_on},
             **{"--output": output or emitted, "--emit": emit, "--instance": instance, "--grow": grow},
             **{"--scheduler": scheduler, "--workers": workers},
         }
         if refused := [name for name, value in others.items() if value]:
             raise TierwiseError(f"{refused[0]}: tables are chosen by size", f"leave out {refused[0]}")
-        show_table_advice(recording, devices, capacity, names, terms, seeds=seeds, fresh=fresh, format=format)
+        show_table_advice(
+            recording, devices, capacity, budget, names, terms, seeds=seeds, fresh=fresh, format=format
+        )
         return
     if capacity is not None:
         raise TierwiseError("--capacity is of tables", "add --by table")

@@ -98,6 +98,8 @@ def cut(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Cut the power of a disk: unflushed writes are lost, requests fail. Then mount it again."""
+    if seed and not keep_random:
+        raise TierwiseError("--seed is of --keep-random", "add --keep-random, or leave --seed out")
     disk = EmulatedDisk.find(name)
     report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
     lost = (

@@ -72,7 +72,7 @@ def observe(
 
 def _devices(text: str | None) -> dict[Role, str]:
     """Role -> name of a shipped profile; ``all`` stands for the roles that are not named."""
-    named = parse_place(text) if text is not None else {}
+    named = parse_place(text, "--on") if text is not None else {}
     devices = {role: resolve(device) for role, device in named.items()}
     for role, device in devices.items():
         if device.name != device.profile.name:

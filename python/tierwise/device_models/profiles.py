@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text
+from tierwise.model.input_files import DATA, digest, parse_toml, read_text
 from tierwise.model.names import file_below, nearest, path_in
 from tierwise.results.measurements import Record
 
@@ -69,6 +69,11 @@ class Profile:
         """Whether it is a file of the user's, whatever its name."""
         return self.file.parent != FOLDER
 
+    @property
+    def own_digest(self) -> str | None:
+        """Of a file of the user's, and those that it refers to: it may change under its name."""
+        return digest([self.text, sorted(self.library.items())]) if self.is_own else None
+
     @cached_property
     def fields(self) -> dict[str, Any]:
         """Every key of the file, with those that it took over from another by ``like``."""
@@ -111,6 +116,19 @@ class Profile:
         return (
             _of_texts(self.library[name], self.file.with_name(f"{name}.toml"), self.library) if name else None
         )
+
+    @property
+    def medium(self) -> str:
+        """Its kind, or that of an array's members."""
+        return self.member.medium if self.member else self.kind
+
+    def require_worn(self, precondition: str) -> None:
+        """Refuse to wear a medium whose speed does not depend on what was written before."""
+        if precondition != "fresh" and self.medium in ("hdd", "ram"):
+            raise TierwiseError(
+                f"precondition {precondition!r}: {self.name} is as fast after any writes",
+                "leave it out, or name an SSD or a volume",
+            )
 
 
 def names() -> list[str]:

@@ -5,6 +5,7 @@ The crate ``tierwise-input`` is the same for the compiled core.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -168,6 +169,11 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
 def shipped(file: Path) -> dict[str, Any]:
     """The tables of a TOML file that is a part of tierwise."""
     return tomllib.loads(file.read_text("utf-8"))
+
+
+def digest(content: object) -> str:
+    """Eight digits that differ where the content of files does."""
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
 
 
 def parse_json(text: str | bytes, file: str, fix: str) -> Any:

@@ -286,8 +286,8 @@ class Predictor:
     def _with_other_cpu(self, scenario: Scenario) -> list[Scenario]:
         """Where commits stop waiting: the same with less processor time for each transaction, then both ends.
 
-        The recording does not tell how much of it goes with the wait: at least nothing, at most what the bound
-        assumes. The middle is taken.
+        The recording does not tell how much of it goes with the wait: from nothing to what the bound assumes.
+        The middle is taken.
         """
         if not settings.ends_flushes(scenario.settings, self.about):
             return [scenario]

@@ -134,7 +134,7 @@ class Setting(Record):
     requires: dict[str, str] = {}
     """Recorded settings without which it means something else."""
     required_shown_by: Role | None = None
-    """A role whose files an engine has with ``requires`` alone: they show it where no settings are recorded."""
+    """A role whose files an engine has with ``requires`` alone: they show it where no setting does."""
     effect: Effect
     """``unflushed``: commits do not wait for the log. ``unflushed_written``: they write it, and do not wait
     for its flush. ``second_log``: each n-th group of commits syncs the binary log. ``without_replica``:
@@ -392,8 +392,8 @@ class ChosenSetting(Record):
 
 
 _CPU_OF_WAIT = (
-    "the recording does not tell how much processor time goes with the wait for a flush: the interval holds that "
-    "none of it does, and that nearly all does"
+    "the recording does not tell how much processor time goes with the wait for a flush: the interval holds "
+    "that none of it does, and that nearly all does"
 )
 _LONGEST_US = 2**32 - 1
 IMAGES = "full_page_images"

@@ -136,6 +136,11 @@ def opened(
         if place.is_device:
             target = _device(place, options)
         else:
+            if options.destroy or not options.fill:
+                raise TierwiseError(
+                    f"--destroy and --no-fill are of a block device, and {place.path} is a directory",
+                    "leave them out, or name the device",
+                )
             size_bytes = choose_size_bytes(place, options.size_bytes, DEFAULT_SIZE_BYTES)
             # The directory may be a database's, whose account could move what is made in it.
             folder = undo.enter_context(

@@ -94,6 +94,8 @@ class DeviceInfo(Record):
     profile: str | None = None
     own_profile: bool = False
     """Whether the profile is a file of the user's, whatever its name."""
+    digest: str | None = None
+    """Of what such a file held, and those that it refers to."""
     path: str | None = None
     write_cache: bool | None = None
     """Whether a power cut may lose completed writes until a flush; unknown of a real device."""
@@ -130,6 +132,8 @@ class WorkloadInfo(Record):
     """The work of the clients."""
 
     name: str
+    digest: str | None = None
+    """Of what a workload of the user's held."""
     scale: float
     clients: int
     seed: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
 import threading
@@ -187,6 +188,20 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simula
     running.stop()
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_replaced_recording_has_a_page_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = iter(["old", "new"])
+    monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: next(pages))
+    file = Path(shutil.copytree(RECORDING, tmp_path / "one")) / "about.json"
+    simulator = Simulator()
+    served = ServedRecordings([file.parent], AdviceOptions(["nvme-dc"]), simulator)
+    assert served.opened(1).result().page == b"old"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at": "2026-01-02T03:04:05Z"}))
+    for _ in range(2):
+        served._open.clear()  # as further recordings do
+        assert served.opened(1).result().page == b"new"
+    simulator.close()
 
 
 def test_who_leaves_cancels_the_question(

@@ -114,11 +114,33 @@ def test_devices_are_checked_before_the_first_run(case: str, tmp_path: Path) -> 
         (["commit-rate", "--engine", "file"], 'patterns run on the engine "file"'),
         (["device-benchmark", "--engine", "sqlite"], 'patterns run on the engine "file"'),
         (["bahrain", "--duration", "3s"], "workload bahrain has laps"),
+        (["bahrain", "--clients", "8"], "clients: workload bahrain has laps"),
+        (["redo-placement", "--set", "cap_s=9"], "cap_s: workload order_entry is a mix"),
+        (["device-benchmark", "--clients", "8"], "clients: a study of devices or of faults"),
     ],
 )
 def test_options_are_checked_as_fields_are(arguments: list[str], expected: str) -> None:
     ended = CliRunner().invoke(app, ["study", "run", *arguments, "--dry-run"])
     assert expected in str(ended.exception), ended.output
+
+
+def test_unknown_patterns_are_refused_before_the_first_run(tmp_path: Path) -> None:
+    text = """
+        name = "device"
+        question = "?"
+        engines = ["file"]
+        workload = "patterns"
+        patterns = ["seq1m-q1t1-reed"]
+        seconds = 1
+        repeats = 1
+        baseline = "ram"
+        devices.ram = { profile = "ram" }
+        placements.ram = { default = "ram" }
+    """
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    ended = CliRunner().invoke(app, ["study", "run", str(file), "--dry-run"])
+    assert 'pattern "seq1m-q1t1-reed"' in str(ended.exception), ended.output
 
 
 @pytest.mark.parametrize("repeats", [100_000, 10**12])

@@ -19,8 +19,10 @@ from support.paths import RECORDINGS
 from tierwise.advise import Terms
 from tierwise.advise.tables import TableAdvice, advise_tables, best_sets, tables_beside
 from tierwise.cli import app
+from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
+from tierwise.report.recording.tables import tables_headline
 
 RECORDED = RECORDINGS / "pgbench-10gb"
 NAMES = RECORDINGS / "pgbench-10gb.names.csv"
@@ -170,6 +172,27 @@ def test_an_index_that_is_hardly_read_stays(tmp_path: Path) -> None:
     assert advise_tables(predictor, ["nvme-dc"]).devices[0].recommended is None
 
 
+def test_a_budget_bounds_the_sets_and_a_gain_its_price(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    rent = '[devices.volume-aws-gp3]\nper_gib_month = 2.0\nsource = "our supplier"\ndate = "2026"\n'
+    drive = '[devices.ssd-nvme-dc]\npurchase = 60000\nsource = "our supplier"\ndate = "2026"\n'
+    file.write_text(f'currency = "USD"\n{rent}{drive}')
+    terms, predictor = Terms(prices=Prices.read(file)), tables_predictor(TABLES)
+
+    def asked(budget: float | None) -> TableAdvice:
+        return advise_tables(predictor, ["nvme-dc", "gp3"], terms, budget_per_month=budget)
+
+    best = asked(None).devices[0]
+    assert best.device == "volume-aws-gp3", "1,000 $/month for the drive, and a machine has 70"
+    most = best.sets[-1].bill.per_month
+    gp3, nvme = sorted(asked(0.6 * most).devices, key=lambda tables: tables.device, reverse=True)
+    assert gp3.sets and all(0 < each.bill.per_month <= 0.6 * most for each in gp3.sets)
+    assert gp3.sets[-1].size_bytes < best.sets[-1].size_bytes and not nvme.sets
+    nothing = asked(0.0)
+    assert not any(device.sets for device in nothing.devices)
+    assert "none that was used fits" in tables_headline(nothing)
+
+
 def test_all_tables_of_a_role_apart_are_as_fast_as_the_role() -> None:
     predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
     apart, role = predictor.predict(
@@ -195,7 +218,7 @@ def test_tables_that_stay_change_nothing() -> None:
         (["predict", "--place", "public.*=nvme-dc,index:public.*=gp3"], "tables go to several devices"),
         (["predict", "--place", "selected=nvme-dc"], "unknown role 'selected'"),
         (["advise", "--by", "table"], "no device is asked about"),
-        (["advise", "--by", "table", "--devices", "gp3", "--budget", "5/month"], "--budget"),
+        (["advise", "--by", "table", "--devices", "gp3", "--budget", "5 EUR"], "--budget: '5 EUR' is in EUR"),
         (["advise", "--by", "table", "--devices", "gp3", "--emit", "fio"], "--emit"),
         (["advise", "--by", "table", "--devices", "gp3", "--recorded-on", "gp3"], "--recorded-on"),
         (["advise", "--by", "table", "--devices", "gp3", "--years", "0"], "--years"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.disk_traces import NAME
+from tierwise.cli import disk
 from tierwise.device_models import profiles
 from tierwise.host import doctor, ledger, mounts
 from tierwise.host.disk.config import Faults
@@ -29,6 +30,11 @@ def test_a_machine_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 def test_a_slow_disk_needs_a_factor_and_a_time(slow: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="give both a factor above 1 and a time"):
         Faults(**slow).commands(64 * MIB)
+
+
+def test_a_seed_of_what_is_not_random_is_refused() -> None:
+    with pytest.raises(TierwiseError, match="--seed is of --keep-random"):
+        disk.cut(NAME, keep_random=False, seed=4)
 
 
 def test_missing_xfs_tools_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

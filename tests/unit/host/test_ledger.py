@@ -9,6 +9,7 @@ import pytest
 
 from tierwise.host import clean, ledger, mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, all_disks
+from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.model.errors import TierwiseError
 
 
@@ -89,3 +90,11 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
         EmulatedDisk.find("a")
     assert all_disks() == ([], {"a": []})
     entry.remove()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}"])
+def test_a_damaged_file_of_a_disk_is_named_with_what_removes_it(tmp_path: Path, text: str) -> None:
+    ledger.add("disk", "a", home=str(tmp_path), partitions=[])
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(TierwiseError, match=r"config\.json: .*tierwise disk down a"):
+        emulated_partitions()

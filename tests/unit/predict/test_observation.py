@@ -194,6 +194,12 @@ def test_a_goal_for_a_latency_is_refused(tmp_path: Path) -> None:
         advise(opened(tmp_path), AdviceOptions(["nvme-dc"], goal=Goal.parse("p99=5ms")))
 
 
+def test_an_unknown_role_names_the_option() -> None:
+    given = ["--dsn", "mysql://user@host", "--on", "lgo=gp3", "-o", "none"]
+    refused = CliRunner().invoke(app, ["observe", *given]).exception
+    assert str(refused).startswith("--on: unknown role 'lgo'")
+
+
 def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
     predictor = opened(tmp_path)
     for arguments in (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from support.fake_replay import LEFT_OUT, REQUESTS, FakeReplay, about, predictor, service_us
+from support.fake_replay import LEFT_OUT, REQUESTS, SERVICE_US, FakeReplay, about, predictor, service_us
 from support.paths import RECORDINGS
 from tierwise.advise.durability import shown_cuts
 from tierwise.cli import app
@@ -125,6 +125,16 @@ def test_a_setting_that_needs_another_is_refused_without_it() -> None:
     assert settings.refusal(["synchronous=NORMAL"], with_log) is None
 
 
+def test_recorded_files_show_what_a_setting_needs() -> None:
+    for roles, refused in ((["data", "log"], False), (["data", "doublewrite"], True)):
+        replay = FakeReplay(footprints=dict.fromkeys(roles, 10**9))
+        of = Predictor(about(engine="sqlite"), [], Replayer(replay), model_error=ModelError())
+        assert (of.refusal(Scenario(settings=["synchronous=NORMAL"])) is not None) == refused
+        told = about(engine="sqlite", settings={"journal_mode": "delete"})
+        kept = Predictor(told, [], Replayer(replay), model_error=ModelError())
+        assert kept.refusal(Scenario(settings=["synchronous=NORMAL"])), "what is recorded counts"
+
+
 def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() -> None:
     prediction = answer([OFF], synchronous_commit="on", wal_writer_delay="100ms")
     places = dict.fromkeys(REQUESTS, "recorded")
@@ -135,10 +145,11 @@ def test_an_answer_has_an_interval_what_is_lost_and_that_none_was_validated() ->
     assert prediction.scenario.changes == ["settings"]
     assert SETTINGS_UNCALIBRATED in prediction.warnings
     assert any("three times wal_writer_delay" in text and "0.3 s" in text for text in prediction.warnings)
-    assert not any("does not tell" in text for text in prediction.warnings)
+    assert not any("does not tell synchronous_commit" in text for text in prediction.warnings)
     assert any("does not tell synchronous_commit" in text for text in answer([OFF]).warnings)
     assert any(
-        "times what was predicted" in text for text in answer(["sync=false"], engine="rocksdb").warnings
+        "gained 1.6 to 3.6 times the figure" in text
+        for text in answer(["sync=false"], engine="rocksdb").warnings
     )
 
 
@@ -168,8 +179,19 @@ def test_the_bound_lets_the_waits_for_the_log_go() -> None:
     of = waiting()
     prediction = of.predict([Scenario(settings=[OFF])])[0]
     assert prediction.bound and prediction.bound.because.startswith("all waits on the log, for locks")
-    # 2 ms of reads stay, and 20 % of the processor time.
-    assert prediction.bound.rate_per_s == pytest.approx(4e6 / (2000 + 40), rel=0.001)
+    # 2 ms of reads stay, and 8 % of the processor time.
+    assert prediction.bound.rate_per_s == pytest.approx(4e6 / (2000 + 16), rel=0.001)
+
+
+def test_the_interval_holds_that_none_or_nearly_all_processor_time_goes_with_the_wait() -> None:
+    prediction = waiting().predict([Scenario(settings=[OFF], cpu_speed=0.1)])[0]
+    assert prediction.rate_per_s
+    reads_us = 0.7 * SERVICE_US["recorded"]
+    least, middle, most = (4e6 / (2000 * share + reads_us) for share in (1.0, 0.54, 0.08))
+    assert prediction.rate_per_s.low <= 1.01 * least
+    assert prediction.rate_per_s.value == pytest.approx(middle, rel=0.01)
+    assert prediction.rate_per_s.high >= 0.99 * most
+    assert any("how much processor time goes with the wait" in text for text in prediction.warnings)
 
 
 def test_waits_alone_do_not_tell_what_a_setting_does() -> None:

@@ -21,8 +21,9 @@ from tierwise.lab.cli.compare import compare, in_format
 from tierwise.lab.cli.report import RESULTS_FILE
 from tierwise.model import statistics
 from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 from tierwise.model.statistics import Bound
-from tierwise.results import RunResult
+from tierwise.results import PatternResult, PowerCuts, RunResult
 from tierwise.results.files import append_record
 
 NAMES = ("before", "after")
@@ -86,10 +87,19 @@ def test_single_placements_are_matched_across() -> None:
     assert "times faster" in both.headline
 
 
-@pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}])
+def of_work(run: RunResult, **change: Any) -> RunResult:
+    return run.model_copy(update={"workload": run.workload.model_copy(update=change)})
+
+
+def test_a_workload_without_a_digest_is_known_by_its_name() -> None:
+    edited = [of_work(run, digest="edited") for run in lap_runs()]
+    assert "other work" not in compare_sets(lap_runs(), edited, NAMES).headline
+
+
+@pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}, {"digest": "edited"}])
 def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
-    runs = lap_runs()
-    other = [run.model_copy(update={"workload": run.workload.model_copy(update=change)}) for run in runs]
+    runs = [of_work(run, digest="first") for run in lap_runs()]
+    other = [of_work(run, **change) for run in runs]
     both = compare_sets(runs, other, NAMES)
     assert "all-hdd: whole runs cannot be compared, since they did other work (" in both.headline
     assert "times" not in both.headline
@@ -98,12 +108,40 @@ def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
     assert [row for row in rows if row.level == "role" and row.ratio], "counters still are"
 
 
-def test_rates_of_one_workload_are_compared_at_any_scale() -> None:
-    runs = [run.model_copy(update={"transactions": 100 * run.order + 100}) for run in study_runs()]
-    larger = [
-        run.model_copy(update={"workload": run.workload.model_copy(update={"scale": 7.0})}) for run in runs
-    ]
-    assert "other work" not in compare_sets(runs, larger, NAMES).headline
+@pytest.mark.parametrize("fixed", ["transactions", "seconds"])
+def test_a_mix_is_compared_at_any_scale_by_its_rate_where_the_time_is_fixed(fixed: str) -> None:
+    runs = study_runs()
+    larger = [of_work(run, scale=7.0) for run in runs]
+    if fixed == "seconds":
+        runs = [run.model_copy(update={"elapsed_s": 60.0, "transactions": 100 + run.order}) for run in runs]
+    both = compare_sets(runs, larger, NAMES)
+    assert "other work" not in both.headline
+    by_time = row(both, "all-hdd", "", "elapsed"), row(both, "all-hdd", "", "elapsed without log wait")
+    assert [bool(figure.verdict) for figure in by_time] == [fixed == "transactions"] * 2
+    assert row(both, "all-hdd", "", "rate").verdict
+
+
+def test_each_pattern_is_compared_by_itself_and_no_rate_of_them_all() -> None:
+    def measured(reads: int) -> list[RunResult]:
+        counts = {"seq1m-q1t1-read": reads, "rnd4k-q1t1-write": 50}
+        patterns = {
+            name: PatternResult(requests=count, bytes=count, elapsed_s=1) for name, count in counts.items()
+        }
+        return [
+            run.model_copy(update={"patterns": patterns, "transactions": reads + 50}) for run in study_runs()
+        ]
+
+    both = compare_sets(measured(100), measured(200), NAMES)
+    assert "whole runs cannot be compared, since each access pattern has a rate of its own" in both.headline
+    verdicts = {figure.what: figure.verdict for figure in both.pairs[0].of("score")}
+    assert verdicts == {"seq1m-q1t1-read": "B more", "rnd4k-q1t1-write": "no significant difference"}
+
+
+def test_losses_of_power_cuts_are_not_passed_over() -> None:
+    cut = PowerCuts(durability="off", durable=False, promise="none", clean_start_s=1, cuts=[])
+    runs = [run.model_copy(update={"power_cuts": cut}) for run in study_runs()]
+    with pytest.raises(TierwiseError, match="before: results of power cuts"):
+        compare_sets(runs, runs, NAMES)
 
 
 def test_what_only_one_has_is_named_and_nothing_in_common_is_refused() -> None:
@@ -138,6 +176,13 @@ def test_few_repeats_give_no_verdict() -> None:
 def test_conditions_that_differ_are_listed() -> None:
     runs = lap_runs()
     machine = runs[0].machine.model_copy(update={"host": "other", "cores": 64})
+    edited = {"devices": [device.model_copy(update={"digest": "edited"}) for device in runs[0].devices]}
+    on_edited = compare_sets(runs, [run.model_copy(update=edited) for run in runs], NAMES).differences
+    moved = [run.model_copy(update={"role_devices": {Role.LOG: "ssd"}}) for run in runs]
+    placed = compare_sets(runs, moved, NAMES).differences
+    assert "postgres: placement all-hdd" in {difference.what for difference in placed}
+    named = {difference.what: difference.b for difference in on_edited}
+    assert named["Device hdd"] == ["emulated: hdd-10k-18g-fc (hdd) (content edited)"]
     settings = runs[0].engine.settings | {"fsync": "off"}
     engine = runs[0].engine.model_copy(update={"version": "19.1", "settings": settings})
     changed = [run.model_copy(update={"machine": machine, "engine": engine}) for run in runs]

@@ -17,7 +17,7 @@ from tierwise.cli.output import print_document
 from tierwise.lab.analysis.answer import Answer, build_answer
 from tierwise.lab.analysis.paper import swept_rows
 from tierwise.lab.cli import report
-from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
+from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep, ratios_figure
 from tierwise.lab.report.study.document import answer_document
 from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
 from tierwise.model.errors import TierwiseError
@@ -143,13 +143,17 @@ def test_sweeps_flag_what_is_slower_with_more_and_nothing_else() -> None:
     assert "significantly slower with memory 1G" in shown(odd)
 
 
-def test_sweeps_of_load_and_work_are_not_judged() -> None:
+def test_sweeps_of_load_and_work_are_not_judged_and_times_of_other_work_have_no_ratio() -> None:
     def renamed(run: RunResult) -> RunResult:
-        return run.model_copy(update={"setting": {"constants.n": run.setting["memory"]}})
+        n = {"64M": 64, "1G": 1024}[run.setting["memory"]]
+        workload = run.workload.model_copy(update={"constants": {"n": n}})
+        return run.model_copy(update={"setting": {"constants.n": str(n)}, "workload": workload})
 
     runs = [renamed(run) for run in sweep_runs({"64M": 1.0, "1G": 3.0})]
     (sweep,) = answer_of(runs, LAP_INFO).sweeps
     assert sweep.anomalies == [] and len(sweep.values) == 2
+    assert not [point for line in sweep.lines for point in line.points if point.ratio]
+    assert ratios_figure(sweep, "all-hdd", 1) is None
 
 
 def test_scores_stand_beside_placements_and_over_sweeps() -> None:

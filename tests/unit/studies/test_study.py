@@ -88,6 +88,16 @@ def test_order_is_random() -> None:
             "settings.postgress: there is no such",
         ),
         ("[devices.d]", '[sweep]\ndying = ["log"]\n[devices.d]', "dying: no device dies"),
+        (
+            "transactions = 10",
+            'seconds = 1\ncuts = 9\nmemory = "1G"',
+            "memory: a study of devices or of faults",
+        ),
+        (
+            "transactions = 10",
+            'seconds = 1\ncuts = 9\nsweep.memory = ["1G"]',
+            "sweep.memory: a study of devices or of faults",
+        ),
         ("[devices.d]", "[sweep.constants]\nitems = []\n[devices.d]", "sweep.constants.items: no value"),
         ("[devices.d]", "[sweep.constants]\nitems = [1, 1.0]\n[devices.d]", "sweep.constants.items: 1, 1"),
         ("[devices.d]", '[sweep]\nvariant = ["x", "x"]\n[variants.x]\n[devices.d]', "sweep.variant: x, x"),

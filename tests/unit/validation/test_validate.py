@@ -119,6 +119,7 @@ def _case(spec: ValidationSpec, name: str) -> Case:
         ("slot_s = 5", "slot_s = inf", "slot_s"),
         ("slot_s = 5", "slot_s = 1e300", "slot_s"),
         ("clients = [1, 4]", "clients = [1_000_000]", r"cases.0.clients.0"),
+        ("clients = [1, 4]", "clients = []", r"cases.0.clients"),
         ('client = "sqlite-shell"', 'client = "sqlite-shell"\nmemory = "1G"', "memory limits a server"),
         ('server = "postgres"', 'server = "oracle"', "cases.0.server"),
         (

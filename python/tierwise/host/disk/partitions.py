@@ -5,9 +5,7 @@ The loop devices are listed here because sysfs tells no more of them.
 
 from __future__ import annotations
 
-import json
 import os
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ from tierwise.host import ledger, loop, mounts
 from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Partition
 from tierwise.host.disk.teardown import fuse_directory
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import parse_json
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.results import AttainableRate
 
@@ -25,11 +25,14 @@ def emulated_partitions() -> list[dict[str, Any]]:
     """All of them, as the compiled core takes them; those of a disk half taken down are left out."""
     found = []
     for entry in ledger.entries("disk"):
+        file, mend = teardown.config_file(Path(entry.facts["home"])), f"tierwise disk down {entry.name}"
         try:
-            text = teardown.config_file(Path(entry.facts["home"])).read_text("utf-8")
+            config = parse_json(file.read_bytes(), str(file), mend)
         except OSError:
             continue
-        profile, server, first = json.loads(text)["profile"], entry.facts.get("server"), 0
+        if not isinstance(config, dict) or "profile" not in config:
+            raise TierwiseError(f"{file}: no profile of an emulated disk", mend)
+        profile, server, first = config["profile"], entry.facts.get("server"), 0
         for part in entry.facts["partitions"]:
             found.append(
                 {
@@ -103,16 +106,7 @@ def _attach(home: Path, name: str, reported: loop.Reported) -> Path:
 
 def rotates(profile: Profile) -> bool:
     """Whether to report the device to the kernel as rotational: a hard disk, or an array of them."""
-    return _rotates(profile.text, profile.library)
-
-
-def _rotates(text: str, library: Mapping[str, str]) -> bool:
-    table = tomllib.loads(text)
-    while "like" in table:
-        table = {**tomllib.loads(library[table.pop("like")]), **table}
-    if table["kind"] == "array":
-        return _rotates(library[table["member"]], library)
-    return bool(table["kind"] == "hdd")
+    return profile.medium == "hdd"
 
 
 PartitionFacts = Mapping[str, Any]

@@ -213,7 +213,7 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
 
 _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Engine": lambda run: f"{run.engine.name} {run.engine.version}",
-    "Workload": lambda run: run.workload.name.replace("_", " "),
+    "Workload": lambda run: run.workload.name.replace("_", " ") + _content(run.workload.digest),
     "Scale": lambda run: f"{run.workload.scale:g}",
     "Constants of the workload": lambda run: (
         ", ".join(f"{name} = {value:g}" for name, value in run.workload.constants.items()) or None
@@ -241,6 +241,10 @@ def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
     return {name: values for name, values in known.items() if values}
 
 
+def _content(digest: str | None) -> str:
+    return f" (content {digest})" if digest else ""
+
+
 def _known(value: float | None, shown: Callable[[float], str]) -> str | None:
     return None if value is None else shown(value)
 
@@ -254,7 +258,7 @@ def _device(device: DeviceInfo) -> str:
     if device.profile is None:
         return f"real: {device.path}" if device.path else device.kind
     lies = ", lies about flushes" if device.lies_about_flush else ""
-    return f"emulated: {device.profile} ({device.kind}{lies})"
+    return f"emulated: {device.profile} ({device.kind}{lies}){_content(device.digest)}"
 
 
 def settings_of(engine: str, runs: Sequence[RunResult]) -> Settings:

@@ -188,6 +188,9 @@ MEASURES: dict[str, Measure] = {
 }
 """Measures by their name in ``paper.what``; a workload's scores and ``speedup`` are valid there too."""
 
+TIMES_OF_RUNS = frozenset({"elapsed", "elapsed without log wait"})
+"""Measures that cannot be compared between runs of unequal work, such as those of a fixed duration."""
+
 COUNTER_NAMES = [
     name
     for name in MEASURES

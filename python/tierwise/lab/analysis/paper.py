@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tierwise.lab.analysis.laps import LapRow
-from tierwise.lab.analysis.measures import Kind, kind_of
+from tierwise.lab.analysis.measures import TIMES_OF_RUNS, Kind, kind_of
 from tierwise.lab.analysis.rows import Measure, Row
 from tierwise.lab.analysis.sweeps import SweepResult, plain
 from tierwise.model.statistics import Bound, Interval
@@ -29,7 +29,7 @@ class Figures:
     """Our figures of one comparison, by placement, lap and measure."""
 
     def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow], measure: Measure) -> None:
-        self._incomparable = {"elapsed", "elapsed without log wait"} if measure == "rate" else set[str]()
+        self._incomparable = TIMES_OF_RUNS if measure == "rate" else frozenset[str]()
         self._runs = {row.placement: row for row in rows}
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
 

@@ -8,7 +8,15 @@ from typing import Literal, TypeVar
 
 from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
 from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
-from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
+from tierwise.lab.analysis.measures import (
+    MEASURES,
+    TIMES_OF_RUNS,
+    Kind,
+    Part,
+    lap_part,
+    run_part,
+    title_of,
+)
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
 from tierwise.model import numbers
@@ -38,7 +46,7 @@ class Difference(Record):
 
 
 def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Difference]:
-    """Machine, versions, workload, scale, devices; settings too where both ran the same engine."""
+    """Machine, versions, workload, scale, devices; where both ran one engine, settings and placements."""
     facts = [facts_of(runs) for runs in (a, b)]
     facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
     devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
@@ -47,6 +55,8 @@ def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Diffe
     for engine in sorted(engines[0] & engines[1]):
         settings = [_settings(engine, runs) for runs in (a, b)]
         differences += _between(settings[0], settings[1])
+        places = [_places(engine, runs) for runs in (a, b)]
+        differences += [found for found in _between(*places) if _NOTHING not in (found.a, found.b)]
     return [difference for difference in differences if difference.what not in _EXPECTED]
 
 
@@ -56,6 +66,14 @@ def _between(a: dict[str, list[str]], b: dict[str, list[str]]) -> list[Differenc
         for name in dict.fromkeys([*a, *b])
         if sorted(a.get(name, _NOTHING)) != sorted(b.get(name, _NOTHING))
     ]
+
+
+def _places(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
+    placed = {run.placement: run.role_devices for run in runs if run.engine.name == engine}
+    return {
+        f"{engine}: placement {name}": [", ".join(f"{role}={devices[role]}" for role in sorted(devices))]
+        for name, devices in placed.items()
+    }
 
 
 def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
@@ -126,12 +144,16 @@ class SetRow(Record):
 
 
 def rows_of(
-    a: Sequence[RunResult], b: Sequence[RunResult], *, same_work: bool = True
+    a: Sequence[RunResult], b: Sequence[RunResult], measure: Measure, *, same_work: bool = True
 ) -> Iterator[SetRow]:
     """The whole run, its scores, then laps, then roles, of valid runs; times of other work have no ratio."""
+    unequal = TIMES_OF_RUNS if measure == "rate" else frozenset[str]()
+    if any(run.patterns for run in [*a, *b]):
+        unequal |= {"rate"}  # of all patterns together: the fastest one decides it
     for row in _every_row(a, b):
         timed = row.what in _SPEEDS or row.level == "score"
-        yield row if same_work or not timed else row.changed(ratio=None)
+        of_unequal = row.level == "run" and row.what in unequal
+        yield row.changed(ratio=None) if of_unequal or (timed and not same_work) else row
 
 
 def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
@@ -142,6 +164,11 @@ def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRo
         name: ("score", partial(lambda part, name: part.scores.get(name), name=name)) for name in scores
     }
     yield from _rows("score", "", of_scores, runs, (False, False))
+    of_patterns: dict[str, Figure[RunResult]] = {
+        name: ("rate", partial(_pattern_rate, name=name))
+        for name in dict.fromkeys(name for run in [*a, *b] for name in run.patterns)
+    }
+    yield from _rows("score", "", of_patterns, [a, b], (False, False))
     for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
         laps = [_lap_parts(side, key) for side in (a, b)]
         yield from _rows("lap", label, _figures(_LAP_MEASURES), laps, _capped(laps))
@@ -153,6 +180,10 @@ def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRo
             if any(figure[1](io) for side in ios for io in side)
         }
         yield from _rows("role", role.value, moved, ios, _capped(runs))
+
+
+def _pattern_rate(run: RunResult, name: str) -> float | None:
+    return run.patterns[name].rate_per_s if name in run.patterns else None
 
 
 def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
@@ -250,6 +281,11 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
             raise TierwiseError(
                 f"{name}: none of its {len(runs)} runs is valid", "compare results that have valid runs"
             )
+        if any(run.power_cuts or run.device_deaths for run in usable):
+            raise TierwiseError(
+                f"{name}: results of power cuts or of deaths of devices, whose losses compare does not read",
+                "compare their reports: tierwise report DIRECTORY",
+            )
     key = _key_of(*valid)
     groups = [{k: [run for run in runs if key(run) == k] for k in map(key, runs)} for runs in valid]
     common = [k for k in groups[0] if k in groups[1]]
@@ -302,23 +338,31 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
     named = [engine, *rest] if many_engines else rest
     label = ", ".join(part for part in named if part)
     measure = measure_of([*a, *b])
-    other = _other_work(a, b, measure)
-    rows = list(rows_of(a, b, same_work=not other))
+    other = _other_work(a, b)
+    rows = list(rows_of(a, b, measure, same_work=not other))
     return Pair(label=label, measure=measure, rows=rows, other_work=other)
 
 
-def _other_work(a: Sequence[RunResult], b: Sequence[RunResult], measure: Measure) -> str:
-    """In what the work differs; rates of one workload are compared at any scale."""
-    facts = [facts_of(runs) for runs in (a, b)]
-    of_work = _WORK if measure == "elapsed" else _WORK[:1]
+def _other_work(a: Sequence[RunResult], b: Sequence[RunResult]) -> str:
+    """In what the work differs; the scale and the constants of a mix say how large the database is."""
+    known = all(run.workload.digest for run in [*a, *b])  # not of shipped workloads, nor in older results
+    facts = [facts_of(runs if known else [_by_name(run) for run in runs]) for runs in (a, b)]
+    of_work = _WORK if any(run.laps for run in [*a, *b]) else _WORK[:1]
     each = {name: [", ".join(side.get(name, _NOTHING)) for side in facts] for name in of_work}
-    differing = [f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other]
-    return "; ".join(differing)
+    return "; ".join(
+        f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
+    )
+
+
+def _by_name(run: RunResult) -> RunResult:
+    return run.model_copy(update={"workload": run.workload.model_copy(update={"digest": None})})
 
 
 def _sentence(pair: Pair) -> str:
     speed = pair.speeds.get("")
     because = f", since they did other work ({pair.other_work})" if pair.other_work else ""
+    if any(row.level == "score" and row.kind == "rate" for row in pair.rows):
+        because = because or ", since each access pattern has a rate of its own"
     text = _gain(speed, pair.measure) if speed else f"whole runs cannot be compared{because}"
     return f"{pair.label}: {text}."
 

@@ -22,7 +22,7 @@ class SweepPoint(Record):
     value: str
     level: Interval | None
     ratio: Interval | None
-    """Speed-up over the least value; ``None`` there."""
+    """Speed-up over the least value; ``None`` there, and where other work was done."""
     slower_than: str | None
     """The value with fewer resources at which this was significantly faster: an anomaly."""
 
@@ -152,15 +152,26 @@ def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[
         score: str | None = None,
     ) -> SweepLine:
         costs = {value: of(group) for value, group in by_value.items()}
-        points = [_point(value, costs, is_time, judged, seed) for value in costs]
+        points = [
+            _point(value, costs, is_time, judged, seed, same_work=works[value] == next(iter(works.values())))
+            for value in costs
+        ]
         return SweepLine(placement=placement, lap=lap, score=score, is_time=is_time, points=points)
 
+    works = {value: {_work_of(run) for run in group} for value, group in by_value.items()}
     by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
     yield line(lambda group: costs_of(group, "elapsed" if by_time else "rate"), by_time)
     for score in dict.fromkeys(name for run in runs for name in run.scores):
         yield line(partial(_score_costs, score=score), False, score=score)
     for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
         yield line(partial(_lap_costs, key=key), lap=label)
+
+
+def _work_of(run: RunResult) -> tuple[object, ...]:
+    """What must be alike for times of two runs to compare; the scale of a mix says how large its data is."""
+    work = run.workload
+    size = (work.scale, tuple(sorted(work.constants.items()))) if run.laps else ()
+    return work.name, work.digest, size
 
 
 def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
@@ -171,7 +182,9 @@ def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
     return times_of(laps_of(runs, key))
 
 
-def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> SweepPoint:
+def _point(
+    value: str, costs: Costs, is_time: bool, judged: bool, seed: int, *, same_work: bool
+) -> SweepPoint:
     """Compare with the least and the preceding value; more pairs would yield more chance findings."""
     here, order = costs[value], list(costs)
     before = order[: order.index(value)]
@@ -186,7 +199,7 @@ def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> 
     return SweepPoint(
         value=value,
         level=median_interval(levels, seed=seed, capped=is_time and here.capped) if levels else None,
-        ratio=ratios.get(order[0]),
+        ratio=ratios.get(order[0]) if same_work else None,
         slower_than=worst,
     )
 

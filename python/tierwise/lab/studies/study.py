@@ -316,7 +316,7 @@ def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def require_consistent(study: Study, where: str) -> None:
     """Refuse fields that contradict each other, or that the runs would not heed."""
-    for problem, fix in (*_contradictions(study), *_unheeded(study)):
+    for problem, fix in (*_contradictions(study), *_unheeded(study), *_ignored(study)):
         raise TierwiseError(f"{where}: {problem}", fix)
 
 
@@ -339,6 +339,10 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
 
 
 _OF_A_WHOLE_STUDY = ("sweep", "placements", "repeats", "cuts", "deaths", "durability", "dying", "estimate_s")
+
+
+_OF_A_DATABASE = ("memory", "parallelism", "cap_s", "warmup_transactions", "constants")
+"""Fields that only a workload on a database heeds."""
 
 
 def _unheeded(study: Study) -> Iterator[tuple[str, str]]:
@@ -367,6 +371,18 @@ def _unheeded(study: Study) -> Iterator[tuple[str, str]]:
     for part, settings in parts.items():
         for name in settings.keys() - {*engines.names()}:
             yield f"{part}settings.{name}: there is no such engine", one_of(name, engines.names())
+
+
+def _ignored(study: Study) -> Iterator[tuple[str, str]]:
+    """Fields of a workload on a database, in a study that runs none."""
+    if not study.patterns and study.cuts is None and study.deaths is None:
+        return
+    ignored = ("clients", *_OF_A_DATABASE) if study.patterns else _OF_A_DATABASE
+    variants = {f"variants.{name}.": variant for name, variant in study.variants.items()}
+    for place, given in {"": study, "sweep.": study.sweep, **variants}.items():
+        for name in (name for name in ignored if name in type(given).model_fields):
+            if getattr(given, name) not in (None, type(given).model_fields[name].default):
+                yield f"{place}{name}: a study of devices or of faults does not heed it", "leave it out"
 
 
 def _contradictions(study: Study) -> Iterator[tuple[str, str]]:

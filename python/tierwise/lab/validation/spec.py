@@ -43,7 +43,7 @@ class CaseSpec(Record):
     """Options of the client."""
     load: LoadKind
     """Kind of load, by which the page groups errors."""
-    clients: list[Clients] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
+    clients: list[Clients] = Field(default=[1], min_length=1, max_length=_MOST_DIFFERENT_CLIENTS)
     slot_s: Seconds | None = None
     """Length of a slot; replaces the file's."""
     recorded_s: Seconds | None = None

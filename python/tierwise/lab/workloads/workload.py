@@ -15,6 +15,7 @@ from tierwise.lab.workloads.program import Lap, Program, RoleSql, Stage
 from tierwise.lab.workloads.reader import find, names, read_schema, read_spec
 from tierwise.lab.workloads.spec import MOST_CLIENTS, LapSpec, Step, Table, WorkloadSpec
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import DATA, digest
 from tierwise.model.placement import Role
 
 _MOST_ROWS = 10**11
@@ -194,6 +195,13 @@ class Workload:
     def summary(self) -> str:
         """Description of the workload in a sentence."""
         return self.spec.summary
+
+    @property
+    def own_digest(self) -> str | None:
+        """Of a workload of the user's: it may change under its name."""
+        if self.folder.is_relative_to(DATA):
+            return None
+        return digest([self.spec.model_dump_json(), self.schema, self.after_load])
 
     @classmethod
     def load(cls, name_or_path: str) -> Workload:

@@ -13,7 +13,7 @@ from tierwise.advise.alternatives import (
     equal_memory,
 )
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
-from tierwise.advise.option import MARGIN, lengthens_median, most_worth_per_month
+from tierwise.advise.option import MARGIN, lengthens_median, most_worth_paying
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
@@ -127,7 +127,8 @@ def price_sentence(advice: Advice) -> str:
     limited = advice.budget_per_month is not None or advice.decision.why == "goal"
     if speedup is None or rent is None or limited:
         return ""
-    if option.cost_per_month <= most_worth_per_month(speedup.value, now, rent):
+    offers = [(now, 1.0), (now + option.cost_per_month, speedup.value)]
+    if option.cost_per_month <= 0 or most_worth_paying(offers, rent) > now:
         return ""
     return f"Nothing cheaper helps, but this is dear. {_more_machines(rent, advice.currency)}."
 

@@ -14,7 +14,7 @@ from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, price_texts
+from tierwise.report.recording.decision_words import cost, limit_words, price_texts
 from tierwise.report.recording.prediction import lost_sentence, recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
@@ -61,7 +61,8 @@ def tables_blocks(advice: TableAdvice) -> list[Block]:
             why = f"Left out, since a stop of the machine takes all files: {device.device}."
             blocks.append(Text(f"{why} --rebuildable allows that of a database that can be rebuilt."))
         else:
-            blocks.append(Text(f"No table or index that was used fits {device.device}."))
+            limit = limit_words(advice.budget_per_month, advice.currency)
+            blocks.append(Text(f"No table or index that was used fits {device.device}{limit}."))
     return blocks
 
 
@@ -71,7 +72,11 @@ def tables_headline(advice: TableAdvice) -> str:
     best = first.recommended
     if best is None or best.prediction.speedup is None:
         where = " or ".join(device.device for device in advice.devices)
-        return f"Leave the tables where they are: no set of them on {where} can be told from that."
+        reason = f"no set of them on {where} can be told from that"
+        if not any(device.sets for device in advice.devices):
+            limit = limit_words(advice.budget_per_month, advice.currency)
+            reason = f"none that was used fits {where}{limit}"
+        return f"Leave the tables where they are: {reason}."
     size = f"{numbers.size(best.size_bytes)} of {numbers.size(advice.total_bytes)}"
     gain = numbers.ratio(best.prediction.speedup.value)
     most = max(table_set.gain for table_set in first.sets)

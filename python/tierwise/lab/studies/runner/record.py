@@ -16,8 +16,20 @@ from tierwise.results import EngineInfo, RunResult, WorkloadInfo
 from tierwise.results.measurements import WaitProfile
 
 
-def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, storage: Storage) -> RunResult:
-    """The record of a run before it is measured: its conditions."""
+def of_run(
+    study: Study,
+    plan: RunPlan,
+    study_seed: int,
+    engine: EngineInfo,
+    storage: Storage,
+    *,
+    workload: str | None = None,
+) -> RunResult:
+    """The record of a run before it is measured: its conditions.
+
+    Args:
+        workload: digest of a workload of the user's.
+    """
     return RunResult(
         study=study.name,
         run_id=plan.run_id,
@@ -32,6 +44,7 @@ def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, sto
         engine=engine,
         workload=WorkloadInfo(
             name=study.workload,
+            digest=workload,
             scale=study.scale,
             clients=study.clients,
             seed=plan.seed,

@@ -60,7 +60,8 @@ def execute(
         return fault_run.execute(study, plan, study_seed, progress)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings_of(plan.engine))
-        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        workload = Workload.load(study.workload)
+        program = workload.resolve(study.scale, study.constants, engine.dialect)
         if program.stages:
             study = study.model_copy(update={"clients": clients_of_laps(program)})
         engine.limits = Limits(study.memory, study.parallelism, study.clients)
@@ -71,7 +72,7 @@ def execute(
         undo.enter_context(engine)
         bench = Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
-        prepared = of_run(study, plan, study_seed, bare, storage)
+        prepared = of_run(study, plan, study_seed, bare, storage, workload=workload.own_digest)
         try:
             cold = _load(bench)
         except TierwiseError as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import doctor
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
@@ -201,6 +202,8 @@ def check(study: Study, *, here: bool = True) -> None:
         for sizes in {json.dumps(each.sizes): each for each in swept}.values():
             check_devices(sizes, roles)
     if study.engines == [FILE_ENGINE]:
+        for pattern in study.patterns:
+            simulate(profiles.load("ram"), Job(preset=pattern, count=1))  # knows the same patterns
         return
     for name in study.engines:
         given = [varied.settings_of(name) for varied in (study, *swept)]
@@ -239,14 +242,22 @@ def fingerprint_of(study: Study) -> str:
 
 
 def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps: bool) -> None:
-    """Refuse a mix without an end, and for laps what would be left unheard."""
-    ends = [each.transactions or each.seconds for each in swept if each.workload == workload]
+    """Refuse a mix without an end, and what a mix or laps would leave unheard."""
+    chosen = [each for each in swept if each.workload == workload]
+    ends = [each.transactions or each.seconds for each in chosen]
     if not laps and not all(ends):
         raise TierwiseError(
             f"study {study.name}: workload {workload} is a mix of transactions, which has no end",
             "give transactions or seconds",
         )
+    if not laps and any(each.cap_s for each in chosen):
+        raise TierwiseError(
+            f"study {study.name}: cap_s: workload {workload} is a mix of transactions without laps to stop",
+            "leave it out, and give seconds",
+        )
     unheard = ["transactions or seconds"] * any(ends) + ["sweep.clients"] * bool(study.sweep.clients)
+    unheard += ["clients"] * any(each.clients > 1 for each in chosen)
+    unheard += ["warmup_transactions"] * any(each.warmup_transactions for each in chosen)
     if laps and unheard:
         raise TierwiseError(
             f"study {study.name}: {unheard[0]}: workload {workload} has laps, which say how much they do",

@@ -143,6 +143,7 @@ class Storage:
             kind=profile.kind,
             profile=profile.name,
             own_profile=profile.is_own,
+            digest=profile.own_digest,
             write_cache=profile.write_cache,
             lies_about_flush=name in self.lying,
             roles=roles,
