@@ -125,7 +125,7 @@ def usability(predictor: Predictor) -> Usability:
     """Judge a recording by its metadata and by the result of its replay."""
     about = predictor.about
     remarks = [
-        *_of_contradictions(about),
+        *([] if predictor.run.from_waits else _of_contradictions(about)),
         *_of_size(predictor),
         *_of_disturbance(about),
         *_of_contents(predictor),
