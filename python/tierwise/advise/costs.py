@@ -26,6 +26,7 @@ from tierwise.device_models.prices import (
     cost_per_month,
     gib_for_speed,
 )
+from tierwise.device_models.profiles import names as shipped_names
 from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, names_in
@@ -557,4 +558,12 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
             )
     if terms.recorded_on and not volumes:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
+    profiles = [resolve(name).profile for name in devices]
+    profiles += [profile.member for profile in profiles if profile.member]
+    known = {name for profile in profiles for name in (profile.name, *profile.likes)} | set(shipped_names())
+    notes += [
+        f"{terms.prices.file}: [devices.{name}] is none of these devices, and has no effect"
+        for name in terms.prices.own
+        if name not in known
+    ]
     return notes

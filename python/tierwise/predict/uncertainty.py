@@ -62,6 +62,12 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
             message=f"another buffer cannot be predicted from this recording: {work.memory_reason}",
             fix="leave out --buffer",
         )
+    if work.once and scenario.clients not in (None, work.sessions):
+        return Refusal(
+            message="other clients cannot be predicted for work that is done once: the recording does not "
+            "show what of it they could share",
+            fix="leave out --clients",
+        )
     if scenario.settings and work.from_waits:
         return Refusal(
             message="settings cannot be answered from waits only", fix="leave them out, or use a recording"

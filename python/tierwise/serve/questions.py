@@ -130,10 +130,9 @@ def sliders(predictor: Predictor, most_clients: int) -> list[Slider]:
     field's unit.
     """
     run, work = predictor.run, predictor.work
-    counts = [
-        _slider("clients", "Clients", run.clients, _whole(run.clients, most_clients)),
-        _slider("cores", "Cores", run.cores, _whole(run.cores, max(_MOST_CORES, run.cores))),
-    ]
+    counts = [_slider("cores", "Cores", run.cores, _whole(run.cores, max(_MOST_CORES, run.cores)))]
+    if not run.once:
+        counts.insert(0, _slider("clients", "Clients", run.clients, _whole(run.clients, most_clients)))
     if work.can_change_memory:
         least_bytes = work.page_cache.engine_bytes + MIB
         stops = [round(run.memory_bytes * factor) for factor in _FACTORS]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.fake_replay import GB, FakeReplay, about
 from tierwise.advise import Terms
-from tierwise.advise.costs import Bill, Costs, RecordedVolume, recorded_volumes
+from tierwise.advise.costs import Bill, Costs, RecordedVolume, billing_notes, recorded_volumes
 from tierwise.advise.durability import durability
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
@@ -35,6 +35,13 @@ per_gib_month = 0.09394
 source = "aws.eu/ebs/pricing"
 date = 2026-11-01
 """
+
+
+def test_an_entry_of_no_device_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(f"{OWN}{OWN.partition('[')[2].replace('devices.gp3', '[devices.volume-aws-gp9')}")
+    (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [])
+    assert note == f"{file}: [devices.volume-aws-gp9] is none of these devices, and has no effect"
 
 
 def price_of(name: str) -> Price:

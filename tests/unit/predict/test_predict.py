@@ -277,7 +277,9 @@ def test_a_role_without_files_is_said_to_change_nothing() -> None:
 
 
 def test_work_done_once_is_timed() -> None:
-    (answer,) = predictor(FakeReplay(once=True)).predict([Scenario(placement={"all": "nvme-dc"})])
+    scenarios = [Scenario(placement={"all": "nvme-dc"}), Scenario(clients=4), Scenario(clients=64)]
+    answer, same, more = predictor(FakeReplay(once=True)).predict(scenarios)
+    assert same.refused is None and more.refused and "work that is done once" in more.refused.message
     expected_s = 3000 * service_us(dict.fromkeys(REQUESTS, "ssd-nvme-dc")) / 1e6
     assert answer.elapsed_s
     assert answer.elapsed_s.value == pytest.approx(expected_s, rel=0.01)
