@@ -122,14 +122,6 @@ class Profile:
         """Its kind, or that of an array's members."""
         return self.member.medium if self.member else self.kind
 
-    def require_worn(self, precondition: str) -> None:
-        """Refuse to wear a medium whose speed does not depend on what was written before."""
-        if precondition != "fresh" and self.medium in ("hdd", "ram"):
-            raise TierwiseError(
-                f"precondition {precondition!r}: {self.name} is as fast after any writes",
-                "leave it out, or name an SSD or a volume",
-            )
-
 
 def names() -> list[str]:
     """Names of the profiles that ship, in alphabetical order."""

@@ -124,25 +124,6 @@ def test_options_are_checked_as_fields_are(arguments: list[str], expected: str) 
     assert expected in str(ended.exception), ended.output
 
 
-def test_unknown_patterns_are_refused_before_the_first_run(tmp_path: Path) -> None:
-    text = """
-        name = "device"
-        question = "?"
-        engines = ["file"]
-        workload = "patterns"
-        patterns = ["seq1m-q1t1-reed"]
-        seconds = 1
-        repeats = 1
-        baseline = "ram"
-        devices.ram = { profile = "ram" }
-        placements.ram = { default = "ram" }
-    """
-    file = tmp_path / "study.toml"
-    file.write_text(text)
-    ended = CliRunner().invoke(app, ["study", "run", str(file), "--dry-run"])
-    assert 'pattern "seq1m-q1t1-reed"' in str(ended.exception), ended.output
-
-
 @pytest.mark.parametrize("repeats", [100_000, 10**12])
 def test_options_do_not_make_more_runs_than_a_study_may_have(repeats: int) -> None:
     ended = CliRunner().invoke(app, ["study", "run", "crud", "--repeats", str(repeats), "--dry-run"])

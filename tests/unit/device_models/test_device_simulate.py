@@ -117,7 +117,6 @@ def test_a_bad_file_is_one_line_with_line_and_column(
         (Job(preset="randread-4k", depth=0), "--depth"),
         (Job(preset="randread-4k", open=True), "--open"),
         (Job(preset="randread-4k", precondition="random:2"), "random:2"),
-        (Job(preset="randread-4k", precondition="random"), "ram is as fast after any writes"),
         (Job(requests=Path("none.csv")), "none.csv"),
     ],
 )

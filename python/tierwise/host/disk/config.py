@@ -115,7 +115,6 @@ def require_possible(profile: Profile, lies_about_flush: bool, precondition: str
         raise TierwiseError(
             f"a disk cannot start {precondition!r}", f"use {', '.join(get_args(Precondition))}"
         )
-    profile.require_worn(precondition)
 
 
 Transport = Literal["fuse", "fuse-io-uring"]

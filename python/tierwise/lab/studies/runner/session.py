@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import doctor
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
@@ -202,8 +201,6 @@ def check(study: Study, *, here: bool = True) -> None:
         for sizes in {json.dumps(each.sizes): each for each in swept}.values():
             check_devices(sizes, roles)
     if study.engines == [FILE_ENGINE]:
-        for pattern in study.patterns:
-            simulate(profiles.load("ram"), Job(preset=pattern, count=1))  # knows the same patterns
         return
     for name in study.engines:
         given = [varied.settings_of(name) for varied in (study, *swept)]
