@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from tierwise.advise.costs import Costs, DeviceBill, Wear, predicted_writes, wear
@@ -104,6 +104,20 @@ def most_worth_paying(offers: Iterable[tuple[float, float]], rent_per_month: flo
         if rate > kept[1] and cost - kept[0] <= (gain - 1) * (rent_per_month + max(kept[0], 0.0)):
             kept = cost, rate
     return kept[0] if kept else math.inf
+
+
+def price_limits(offers: Iterable[tuple[float, float]], rent_per_month: float | None) -> Iterator[float]:
+    """Costs a month up to which to look for an offer that helps, in this order.
+
+    First that of :func:`most_worth_paying`. If nothing up to it helps, that of the offers without the
+    cheapest, and so on: where help is worth no price, the cheapest help is still an answer.
+
+    Args:
+        offers: as of :func:`most_worth_paying`.
+        rent_per_month: likewise.
+    """
+    rising = sorted(offers)
+    return (most_worth_paying(rising[number:], rent_per_month) for number in range(len(rising)))
 
 
 def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> Option:

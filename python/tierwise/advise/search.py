@@ -17,8 +17,8 @@ from tierwise.advise.option import (
     Option,
     Verdict,
     lengthens_median,
-    most_worth_paying,
     option_of,
+    price_limits,
 )
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
@@ -243,18 +243,15 @@ class Search:
 
     @cached_property
     def _worth_the_price(self) -> list[Priced]:
-        """Without a budget: those worth their price (:func:`most_worth_paying`).
-
-        If none of these helps, those worth theirs beside the cheapest that does.
-        """
+        """Without a budget: those up to the first of :func:`price_limits` that allows one which helps."""
         if self._budget_per_month is not None or not self._helps(self._lasting):
             return self._lasting
         now = self._costs.now_per_month or 0.0  # which more machines pay too
         offers = [(now + cost, ranked.rate_per_s) for cost, ranked in _rising(self._lasting)]
-        limits = (
-            most_worth_paying(offers[number:], self._rent_per_month) - now for number in range(len(offers))
+        limits = price_limits(offers, self._rent_per_month)
+        among = (
+            [candidate for candidate in self._lasting if now + candidate[0] <= limit] for limit in limits
         )
-        among = ([candidate for candidate in self._lasting if candidate[0] <= limit] for limit in limits)
         return next(filter(self._helps, among), self._lasting)
 
     def _helps(self, among: Sequence[Priced]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
-from tierwise.advise.option import MARGIN, is_told, most_worth_paying
+from tierwise.advise.option import MARGIN, is_told, price_limits
 from tierwise.advise.search import staying
 from tierwise.device_models.instances import rent_per_month
 from tierwise.model.errors import TierwiseError
@@ -296,11 +296,7 @@ def advise_tables(
             for place, row in enumerate(relations.used)
         ],
         rebuildable=terms.rebuildable,
-        devices=_ranked(
-            answers,
-            rebuildable=terms.rebuildable,
-            rent_per_month=rent if budget_per_month is None else None,
-        ),
+        devices=_ranked(answers, costs, rent if budget_per_month is None else None),
         prices=used_prices(names, terms, datetime.date.today()),
         warnings=list(dict.fromkeys(text for prediction in predictions for text in prediction.warnings)),
     )
@@ -430,18 +426,19 @@ def _best(sets: Sequence[TableSet], recorded: Prediction) -> int | None:
 
 
 def _ranked(
-    answers: Sequence[DeviceTables], *, rebuildable: bool, rent_per_month: float | None
+    answers: Sequence[DeviceTables], costs: Costs, rent_per_month: float | None
 ) -> list[DeviceTables]:
-    """As ``TableAdvice.devices`` says; all are worth their price if staying is all that is."""
+    """As ``TableAdvice.devices`` says."""
     lasting = [answer for answer in answers if answer.recommended and not answer.lost_at_stop]
+    now, rebuildable = costs.now_per_month or 0.0, costs.rebuildable
     offers = [
-        (answer.recommended.bill.per_month, _speedup(answer))
+        (now + answer.recommended.bill.per_month, _speedup(answer))
         for answer in (not rebuildable and lasting) or answers
         if answer.recommended
     ]
-    most = most_worth_paying([(0.0, 1.0), *offers], rent_per_month)
-    worth = [speedup for cost, speedup in offers if cost <= most] or [speedup for _, speedup in offers]
-    fastest = max(worth, default=0.0)
+    limits = price_limits([(now, 1.0), *offers], rent_per_month)
+    worth = ([speedup for cost, speedup in offers if cost <= limit] for limit in limits)
+    fastest = max(next(filter(None, worth), []), default=0.0)
 
     def rank(answer: DeviceTables) -> tuple[bool, bool, float]:
         best, behind = answer.recommended, _speedup(answer) * MARGIN < fastest

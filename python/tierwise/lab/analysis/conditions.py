@@ -216,7 +216,7 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Workload": lambda run: run.workload.name.replace("_", " ") + _content(run.workload.digest),
     "Scale": lambda run: f"{run.workload.scale:g}",
     "Constants of the workload": lambda run: (
-        ", ".join(f"{name} = {value:g}" for name, value in run.workload.constants.items()) or None
+        ", ".join(f"{name} = {value:g}" for name, value in sorted(run.workload.constants.items())) or None
     ),
     "Memory limit of the engine": lambda run: _known(run.workload.memory_bytes, numbers.size),
     "Parallelism of a statement": lambda run: _known(run.workload.parallelism, str),
@@ -239,6 +239,27 @@ def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
     values = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
     known = {name: [value for value in values if value is not None] for name, values in values.items()}
     return {name: values for name, values in known.items() if values}
+
+
+_NAME, _SIZE = "Workload", ("Scale", "Constants of the workload")
+
+
+def other_work(a: Sequence[RunResult], b: Sequence[RunResult]) -> str:
+    """In what the work of two sets of runs differs, so that their whole times do not compare; empty if alike.
+
+    Runs of laps do each thing once, so that the size of their database counts too.
+    """
+    known = all(run.workload.digest for run in [*a, *b])  # not of shipped workloads, nor in older results
+    facts = [facts_of(runs if known else [_by_name(run) for run in runs]) for runs in (a, b)]
+    names = [_NAME, *(_SIZE if any(run.laps for run in [*a, *b]) else ())]
+    each = {name: [", ".join(sorted(side.get(name, ["–"]))) for side in facts] for name in names}
+    return "; ".join(
+        f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
+    )
+
+
+def _by_name(run: RunResult) -> RunResult:
+    return run.model_copy(update={"workload": run.workload.model_copy(update={"digest": None})})
 
 
 def _content(digest: str | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar
 
-from tierwise.lab.analysis.conditions import devices_of, facts_of, settings_of
+from tierwise.lab.analysis.conditions import devices_of, facts_of, other_work, settings_of
 from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
 from tierwise.lab.analysis.measures import (
     MEASURES,
@@ -108,8 +108,6 @@ _SPEEDS = {
     "rate": ("B faster", "B slower"),
 }
 _MORE_OR_LESS = ("B more", "B less")
-_WORK = ("Workload", "Scale", "Constants of the workload")
-"""Conditions that say what work was done."""
 
 
 class SetRow(Record):
@@ -338,24 +336,9 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
     named = [engine, *rest] if many_engines else rest
     label = ", ".join(part for part in named if part)
     measure = measure_of([*a, *b])
-    other = _other_work(a, b)
+    other = other_work(a, b)
     rows = list(rows_of(a, b, measure, same_work=not other))
     return Pair(label=label, measure=measure, rows=rows, other_work=other)
-
-
-def _other_work(a: Sequence[RunResult], b: Sequence[RunResult]) -> str:
-    """In what the work differs; the scale and the constants of a mix say how large the database is."""
-    known = all(run.workload.digest for run in [*a, *b])  # not of shipped workloads, nor in older results
-    facts = [facts_of(runs if known else [_by_name(run) for run in runs]) for runs in (a, b)]
-    of_work = _WORK if any(run.laps for run in [*a, *b]) else _WORK[:1]
-    each = {name: [", ".join(side.get(name, _NOTHING)) for side in facts] for name in of_work}
-    return "; ".join(
-        f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
-    )
-
-
-def _by_name(run: RunResult) -> RunResult:
-    return run.model_copy(update={"workload": run.workload.model_copy(update={"digest": None})})
 
 
 def _sentence(pair: Pair) -> str:

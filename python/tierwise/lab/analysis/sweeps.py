@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from tierwise.lab.analysis.conditions import other_work
 from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of, times_of
 from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
 from tierwise.model import numbers
@@ -152,26 +153,17 @@ def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[
         score: str | None = None,
     ) -> SweepLine:
         costs = {value: of(group) for value, group in by_value.items()}
-        points = [
-            _point(value, costs, is_time, judged, seed, same_work=works[value] == next(iter(works.values())))
-            for value in costs
-        ]
+        points = [_point(value, costs, is_time, judged, seed, same_work=same_work[value]) for value in costs]
         return SweepLine(placement=placement, lap=lap, score=score, is_time=is_time, points=points)
 
-    works = {value: {_work_of(run) for run in group} for value, group in by_value.items()}
+    first = next(iter(by_value.values()))
+    same_work = {value: not other_work(first, group) for value, group in by_value.items()}
     by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
     yield line(lambda group: costs_of(group, "elapsed" if by_time else "rate"), by_time)
     for score in dict.fromkeys(name for run in runs for name in run.scores):
         yield line(partial(_score_costs, score=score), False, score=score)
     for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
         yield line(partial(_lap_costs, key=key), lap=label)
-
-
-def _work_of(run: RunResult) -> tuple[object, ...]:
-    """What must be alike for times of two runs to compare; the scale of a mix says how large its data is."""
-    work = run.workload
-    size = (work.scale, tuple(sorted(work.constants.items()))) if run.laps else ()
-    return work.name, work.digest, size
 
 
 def _score_costs(runs: Sequence[RunResult], score: str) -> Times:

@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -22,6 +23,7 @@ from tierwise.results.measurements import Counters, SpaceUse
 
 if TYPE_CHECKING:
     from tierwise.host.cgroups import MemoryLimit
+    from tierwise.host.users import ServerUser
     from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -97,9 +99,13 @@ class Engine(ABC):
     def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
         self.name = name
         self._given = documented.checked(name, settings or {}, self.allowed_settings())
-        self._user = users.server_user()
-        self._made = RoleDirectories(kind, self._user)
+        self._made = RoleDirectories(kind)
         self._process: EngineProcess | None = None
+
+    @cached_property
+    def _user(self) -> ServerUser | None:
+        """What the process runs as. On first use: an engine that is only asked about makes no account."""
+        return users.server_user()
 
     @abstractmethod
     def _make_process(self) -> EngineProcess:
@@ -120,7 +126,7 @@ class Engine(ABC):
         """
         self.require_placeable(places)
         try:
-            self._made.make(places)
+            self._made.make(places, self._user)
             self._process = self._make_process()
             self._make_database()
         except BaseException:

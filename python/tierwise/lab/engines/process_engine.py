@@ -18,8 +18,9 @@ _CRASH_TIMEOUT_S = 10
 class RoleDirectories:
     """New directories under the places of the roles, owned by the engine's user, entered in the ledger."""
 
-    def __init__(self, prefix: str, user: ServerUser | None) -> None:
-        self._prefix, self._user = prefix, user
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._user: ServerUser | None = None
         self._made: dict[Role, ledger.Directory] = {}
         self._beside: list[tuple[Role, ledger.Directory]] = []
 
@@ -33,8 +34,9 @@ class RoleDirectories:
         """Every directory, also those beside a role's own, with the role whose place it is in."""
         return ((role, made.path) for role, made in (*self._made.items(), *self._beside))
 
-    def make(self, places: Mapping[Role, Path]) -> None:
-        """Make one directory for each role."""
+    def make(self, places: Mapping[Role, Path], user: ServerUser | None) -> None:
+        """Make one directory for each role, owned by ``user`` as all that are made beside them."""
+        self._user = user
         for role, place in places.items():
             self._made[role] = self._make(role, place)
 
