@@ -110,7 +110,10 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         scripts: emitter.syncs.scripts,
         log,
         locks,
-        cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
+        cold_factor: Some(timeline::mean_cold_factor(
+            &view.recording.states,
+            &about.bursts,
+        )),
         foreign_cpu_share: others_share(view),
         devices: storage::devices(view),
         paths: storage::paths(view),
