@@ -39,6 +39,13 @@ def test_an_estimate_checks_what_the_run_would(cases: Path, tmp_path: Path) -> N
     assert "setting fsink is not among those" in str(result.exception)
 
 
+def test_a_round_without_a_case_of_its_kind_is_refused(cases: Path, tmp_path: Path) -> None:
+    cases.write_text(cases.read_text("utf-8").replace("held_back = true", ""), "utf-8")
+    asked = ["validate", str(cases), "--round", "prospective", "--estimate", "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, asked)
+    assert "has no case to run in a prospective round" in str(result.exception)
+
+
 def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["validate", "--judge-only", "--output", str(tmp_path / "none")])
     assert result.exit_code != 0
@@ -50,6 +57,7 @@ def test_judging_nothing_names_the_folder(tmp_path: Path) -> None:
     [
         (["--judge-only", "elsewhere"], "elsewhere is for a round"),
         (["--judge-only", "--case", "simple"], "--case is for a round"),
+        (["--quick", "--case", "simple"], "--quick and --case both choose cases"),
         (["--judge-only", "--seed", "0"], "--seed is for a round"),
         (["--judge-only", "--round", "prospective"], "--round is for a round"),
         (["--judge-only", "--recordings", "20M"], "--recordings says what --publish copies"),

@@ -156,6 +156,8 @@ def run(
     """
     if fresh and resume:
         raise TierwiseError("--fresh and --resume", "give one of the two")
+    if placements is not None and not names_in(placements):
+        raise TierwiseError("--placements names none", "name some of the study, or leave it out")
     options = StudyOptions(
         quick=quick,
         scale=scale,

@@ -135,6 +135,8 @@ def run(
             f"{unheeded} is for a round, and --judge-only runs none",
             "leave it out; --output names the folder of the slots to judge",
         )
+    if quick and case:
+        raise TierwiseError("--quick and --case both choose cases", "give one of the two")
     if recordings is not None and publish is None:
         raise TierwiseError("--recordings says what --publish copies", "add --publish, or leave it out")
     if scheduler not in (None, LOCAL):
@@ -148,6 +150,12 @@ def run(
         cases, left_out = cases_of(spec, names, held_back=round == "prospective")
         for what, why in left_out.items():
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
+        if not cases and not left_out:
+            kind = "with held_back = true" if round == "prospective" else "without held_back"
+            raise TierwiseError(
+                f"{file or 'validation.toml'} has no case to run in a {round} round",
+                f"add one {kind}, or name another --round",
+            )
         rows = [] if fresh else read_rows(output)
         if time is not None:
             cases = runner.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
