@@ -69,18 +69,17 @@ constants! {
     /// Largest ratio of the upper to the lower end of that interval for it to be informative. Chosen.
     RECORDED_MOST_WIDTH: f64 = 1.5;
     // Processor time
-    /// Processor time that a core's pause costs for each e-fold of it, and a thread's again. Measured: pgbench at 100 and
-    /// 300 transactions/s and saturated, PostgreSQL 15, 2 cores of an EPYC in a virtual machine (9 to 14 µs); of these,
-    /// the value that served recordings of 39 cases best.
-    COLD_STEP_NS: f64 = 10_000.0;
-    /// Pauses of a core that cost little. As [`COLD_STEP_NS`]; with 200 µs the cases are served as well.
-    COLD_NS: f64 = 500_000.0;
+    /// Processor time that runs on a core cost more for each e-fold of its pause. Measured: pgbench at rates from 100/s
+    /// to saturation, PostgreSQL 15, 2 cores of an EPYC in a virtual machine.
+    COLD_STEP_NS: f64 = 14_000.0;
+    /// Pauses of a core that cost little. As [`COLD_STEP_NS`].
+    COLD_NS: f64 = 120_000.0;
     /// Most that a run can pay for a cold core, over its time on a warm one. As [`COLD_STEP_NS`], look-ups.
     COLD_MOST: f64 = 5.0;
     /// What a hand-over takes longer, from waking a thread until it runs, if its core was idle and another than the
-    /// waker's. Measured: 24 µs for a halted core, by pipes; 29 µs for client and server of PostgreSQL 15 while recorded;
-    /// 2 cores of an EPYC in a virtual machine.
-    HANDED_OVER_NS: u64 = 24_000;
+    /// waker's. Measured: 13 to 20 µs, one client of PostgreSQL 15 with six statements, nothing recorded; 29 µs while
+    /// recorded; 2 cores of an EPYC in a virtual machine.
+    HANDED_OVER_NS: u64 = 17_000;
     /// An idle virtual processor can be woken for a thread until its host stops to poll for it. KVM's default,
     /// `halt_poll_ns`.
     AWAKE_NS: u64 = 200_000;

@@ -110,10 +110,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         scripts: emitter.syncs.scripts,
         log,
         locks,
-        cold_factor: Some(timeline::mean_cold_factor(
-            &view.recording.states,
-            &about.bursts,
-        )),
+        cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
         foreign_cpu_share: others_share(view),
         devices: storage::devices(view),
         paths: storage::paths(view),

@@ -25,5 +25,5 @@ pub use model::work::{
 pub use model::{Delay, Step};
 pub use model::{ReadReuse, Reuse, ReuseCurve, Unobserved};
 pub use tierwise_recording::UserError;
-pub use timeline::{Coldness, ThreadColdness};
+pub use timeline::Coldness;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{ReadReuse, ThreadColdness, TimeCategory};
+use tierwise_work::{ReadReuse, TimeCategory};
 
 use crate::kernel::clock::{CoreId, TaskId};
 use crate::kernel::machine::Machine;
@@ -83,8 +83,6 @@ pub(crate) struct TaskState {
     pub(crate) core: Option<CoreId>,
     /// The core of each thread's last run.
     pub(crate) last_cores: [Option<CoreId>; 2],
-    /// Of each thread of its own.
-    pub(crate) coldness: [ThreadColdness; 2],
     /// Which of its threads runs or ran last.
     pub(crate) thread: Thread,
     /// Processor time that it still needs.
@@ -128,7 +126,6 @@ impl TaskState {
             commits_done: 0,
             core: None,
             last_cores: [None; 2],
-            coldness: Default::default(),
             thread: Thread::Server,
             pending_ns: 0,
             client: None,

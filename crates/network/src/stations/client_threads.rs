@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use tierwise_device::Nanos;
-use tierwise_work::{ThreadColdness, TimeCategory};
+use tierwise_work::TimeCategory;
 
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
@@ -18,17 +18,9 @@ use crate::stations::cores::Thread;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientId(u32);
 
-/// A thread: the session that it serves and those that wait for it.
-#[derive(Clone, Debug, Default)]
-struct ClientThread {
-    serves: Option<TaskId>,
-    waiting: VecDeque<TaskId>,
-    coldness: ThreadColdness,
-}
-
-/// The threads of all client programs.
+/// The threads of all client programs: of each, the session it serves and those that wait for it.
 #[derive(Debug)]
-pub(crate) struct ClientThreads(Vec<ClientThread>);
+pub(crate) struct ClientThreads(Vec<(Option<TaskId>, VecDeque<TaskId>)>);
 
 impl ClientThreads {
     /// Sets each session's own thread. Further copies of the sessions are further connections of the same threads,
@@ -51,12 +43,7 @@ impl ClientThreads {
             let next = ClientId(numbers.len() as u32);
             task.client = Some(*numbers.entry((copy, client)).or_insert(next));
         }
-        Self(vec![ClientThread::default(); numbers.len()])
-    }
-
-    /// Of a thread, whichever session it serves.
-    pub(crate) fn coldness(&mut self, client: ClientId) -> &mut ThreadColdness {
-        &mut self.0[client.0 as usize].coldness
+        Self(vec![(None, VecDeque::new()); numbers.len()])
     }
 }
 
@@ -78,20 +65,20 @@ impl Task<'_> {
 impl Machine<'_> {
     /// Whether a client's thread serves a session at once; else the session waits.
     fn begin_service(&mut self, client: ClientId, session: TaskId) -> bool {
-        let thread = &mut self.clients.0[client.0 as usize];
-        if thread.serves.is_some() {
-            thread.waiting.push_back(session);
+        let (serves, waiting) = &mut self.clients.0[client.0 as usize];
+        if serves.is_some() {
+            waiting.push_back(session);
             return false;
         }
-        thread.serves = Some(session);
+        *serves = Some(session);
         true
     }
 
     /// A client's thread has sent a session's request. It keeps its core for the next session that it serves.
     fn end_service(&mut self, client: ClientId, session: TaskId) {
-        let thread = &mut self.clients.0[client.0 as usize];
-        thread.serves = thread.waiting.pop_front();
-        if let Some(next) = thread.serves {
+        let (serves, waiting) = &mut self.clients.0[client.0 as usize];
+        *serves = waiting.pop_front();
+        if let Some(next) = *serves {
             let core = self.task(session).core.take();
             let task = self.task(next);
             (task.core, task.thread) = (core, Thread::Client);

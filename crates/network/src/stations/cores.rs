@@ -1,12 +1,11 @@
 //! Cores: servers of one queue, in order of arrival, with time slices.
 //!
 //! Models: a wait for any of `c` equal cores; a task that has used its slice gives way to those that wait; what runs cost
-//! more on a core that was idle ([`Coldness`]), and of a thread that was away meanwhile ([`ThreadColdness`]); where a
-//! thread runs that the session's other thread wakes. It runs on another core, and starts there late, if that core is
-//! awake or the cores are loaded; else on its waker's core, when that one waits. A client's thread that goes on with
-//! another session is such a waker too. A virtual processor that halts for longer than its host polls counts as taken
-//! away, and the kernel does not wake it for a thread (`available_idle_cpu`, `vcpu_is_preempted`). Assumption: a virtual
-//! machine; on others each idle core is awake. Source: docs/evidence/work-calibration.md#hand-overs.
+//! more on a core that was idle ([`Coldness`]); where a thread runs that the session's other thread wakes. It runs on
+//! another core, and starts there late, if that core is awake or the cores are loaded; else on its waker's core, when
+//! that one waits. A virtual processor that halts for longer than its host polls counts as taken away, and the kernel
+//! does not wake it for a thread (`available_idle_cpu`, `vcpu_is_preempted`). Assumption: a virtual machine; on others
+//! each idle core is awake. Source: docs/evidence/work-calibration.md#hand-overs.
 //!
 //! Leaves out: which other core (caches, affinity), the time until a thread runs that an interrupt or another session
 //! wakes, preemption by a thread that wakes, nice values, clock frequencies. So a short run behind long ones waits up to
@@ -19,7 +18,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_work::constants::{AWAKE_NS, HANDED_OVER_NS, SPREAD_BUSY_CORES};
-use tierwise_work::{Coldness, ThreadColdness, TimeCategory};
+use tierwise_work::{Coldness, TimeCategory};
 
 use crate::kernel::clock::{CoreId, Event, TaskId};
 use crate::kernel::machine::Machine;
@@ -74,8 +73,6 @@ struct Core {
     running: Option<Running>,
     /// Rest of the running task's slice.
     slice_left_ns: Nanos,
-    /// Time for which it was idle, until it was taken last.
-    idle_ns: Nanos,
     coldness: Coldness,
 }
 
@@ -128,35 +125,24 @@ impl Cores {
     }
 
     /// Time that a run of `recorded_ns` takes on a core that was idle, or that others used until now.
-    fn run_ns(
-        &mut self,
-        recorded_ns: Nanos,
-        mut thread: ThreadColdness,
-        idle: Option<CoreId>,
-    ) -> (Nanos, ThreadColdness) {
-        let Some(recorded_cold_factor) = self.recorded_cold_factor else {
-            return (((recorded_ns as f64 / self.speed) as Nanos).max(1), thread);
+    fn run_ns(&mut self, recorded_ns: Nanos, idle: Option<CoreId>) -> Nanos {
+        let warm_ns = recorded_ns as f64 / self.recorded_cold_factor.unwrap_or(1.0);
+        let cold_ns = match idle {
+            Some(core) if self.recorded_cold_factor.is_some() => {
+                self.core(core).coldness.pay(warm_ns)
+            }
+            _ => 0.0,
         };
-        let warm_ns = recorded_ns as f64 / recorded_cold_factor;
-        let core = idle.map(|core| &mut self.core(core).coldness);
-        let cold_ns = thread.pay(core, warm_ns);
-        ((((warm_ns + cold_ns) / self.speed) as Nanos).max(1), thread)
-    }
-
-    /// Time for which a core was idle until now.
-    fn idle_ns(&self, now: Nanos, core: u32) -> Nanos {
-        let since = self.idle.iter().find(|(_, idle)| idle.0 == core);
-        self.cores[core as usize].idle_ns + since.map_or(0, |(since, _)| now - since)
+        (((warm_ns + cold_ns) / self.speed) as Nanos).max(1)
     }
 
     /// Takes an idle core for a thread; none if all are busy. `last`: the core of its last run. `waker`: the core that
-    /// its waker, the session's other thread, has just left. `woken`: whether a thread wakes it.
+    /// its waker, the session's other thread, has just left.
     fn take_idle(
         &mut self,
         now: Nanos,
         last: Option<CoreId>,
         waker: Option<CoreId>,
-        woken: bool,
     ) -> Option<Start> {
         self.average(now);
         let loaded = self.mean_busy > SPREAD_BUSY_CORES.get();
@@ -172,10 +158,8 @@ impl Cores {
             .or_else(|| idle.iter().position(on(waker)))
             .or_else(|| idle.len().checked_sub(1))?;
         let (since, core) = self.idle.remove(taken);
-        let idle = self.core(core);
-        idle.idle_ns += now - since;
-        idle.coldness.idle(now - since);
-        let handed_over = waker.map_or(woken, |waker| waker != core);
+        self.core(core).coldness.idle(now - since);
+        let handed_over = waker.is_some_and(|waker| waker != core);
         let wakes = handed_over && self.recorded_cold_factor.is_some();
         Some(Start {
             core,
@@ -341,24 +325,17 @@ impl Machine<'_> {
             }
             return;
         }
-        // If the session's other thread is on a core, it is the waker and leaves that core. A client's thread that serves
-        // another session now has woken the server and stays.
+        // If the session's other thread is on a core, it is the waker and leaves that core.
         let (waker, last) = (task.core, task.last_cores[thread as usize]);
-        let woken = task.thread == Thread::Client && thread == Thread::Server;
         self.leave_core(id);
-        let mut coldness = *self.coldness(id, thread);
-        coldness.resume(|core| self.cores.idle_ns(self.clock.now(), core));
-        *self.coldness(id, thread) = coldness;
-        let start = self.cores.take_idle(self.clock.now(), last, waker, woken);
+        let start = self.cores.take_idle(self.clock.now(), last, waker);
         self.set_run(id, thread, recorded_ns, start.map(|start| start.core));
         self.start_or_enqueue(id, start);
     }
 
     /// What a task runs next.
     fn set_run(&mut self, id: TaskId, thread: Thread, recorded_ns: Nanos, core: Option<CoreId>) {
-        let coldness = *self.coldness(id, thread);
-        let (run_ns, coldness) = self.cores.run_ns(recorded_ns, coldness, core);
-        *self.coldness(id, thread) = coldness;
+        let run_ns = self.cores.run_ns(recorded_ns, core);
         let task = self.task(id);
         (task.pending_ns, task.thread) = (run_ns, thread);
     }
@@ -381,7 +358,7 @@ impl Machine<'_> {
 
     /// Another program runs on the core that became idle last, or waits for one.
     fn load_core(&mut self, id: TaskId) {
-        let start = self.cores.take_idle(self.clock.now(), None, None, false);
+        let start = self.cores.take_idle(self.clock.now(), None, None);
         self.start_or_enqueue(id, start);
     }
 
@@ -413,18 +390,7 @@ impl Machine<'_> {
     /// Takes a task off its core, if it has one; the longest waiting task gets it.
     pub(crate) fn leave_core(&mut self, id: TaskId) {
         if let Some(core) = self.task(id).core.take() {
-            let thread = self.task(id).thread;
-            let idle_ns = self.cores.idle_ns(self.clock.now(), core.0);
-            self.coldness(id, thread).leave(core.0, idle_ns);
             self.pass_core(core);
-        }
-    }
-
-    /// Of a session's thread; several sessions may share their client's.
-    fn coldness(&mut self, id: TaskId, thread: Thread) -> &mut ThreadColdness {
-        match (thread, self.task(id).client) {
-            (Thread::Client, Some(client)) => self.clients.coldness(client),
-            _ => &mut self.task(id).coldness[thread as usize],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use tierwise_network::replay;
 use tierwise_work::constants::{COLD_MOST, HANDED_OVER_NS};
-use tierwise_work::{Coldness, Delay, Grouping, Step, ThreadColdness, Work};
+use tierwise_work::{Coldness, Delay, Grouping, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, exponential, memory, work};
 
@@ -88,19 +88,16 @@ fn a_run_costs_more_on_a_core_that_was_idle_and_as_much_as_recorded_in_the_recor
         let outcome = replay(&made, &all_on(memory(0.0), 20 * SECOND, 1)).expect("sound work");
         2.0 * outcome.busy_share * outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    let paid_ns = |warm_ns: f64| {
-        let (mut thread, mut core) = (ThreadColdness::default(), Coldness::default());
-        core.idle(10_000_000);
-        thread.leave(0, 0);
-        thread.resume(|_| 10_000_000);
-        thread.pay(Some(&mut core), warm_ns)
-    };
-    let cold = 1.0 + paid_ns(100_000.0) / 100_000.0;
+    let mut pause = Coldness::default();
+    pause.idle(10_000_000);
+    let cold = 1.0 + pause.pay(100_000.0) / 100_000.0;
     assert!((1.4..1.0 + COLD_MOST.get()).contains(&cold), "{cold}");
     assert!((turn_us(None) - 100.0).abs() < 1.0);
     assert!((turn_us(Some(1.0)) - 100.0 * cold).abs() < 1.0);
     let warm = 100.0 / 1.5;
-    let expected = warm + paid_ns(warm * 1e3) / 1e3;
+    let mut pause = Coldness::default();
+    pause.idle(10_000_000);
+    let expected = warm + pause.pay(warm * 1e3) / 1e3;
     assert!((turn_us(Some(1.5)) - expected).abs() < 1.0);
 }
 

@@ -10,8 +10,8 @@ use crate::TimeCategory;
 use crate::rows::{Rows, makes_durable};
 use crate::view::View;
 
+pub use coldness::Coldness;
 pub(crate) use coldness::mean_cold_factor;
-pub use coldness::{Coldness, ThreadColdness};
 
 // One thread's time in one burst as segments in order: on a core, ready, waiting, and the calls between them.
 
