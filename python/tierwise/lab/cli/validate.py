@@ -135,8 +135,6 @@ def run(
             f"{unheeded} is for a round, and --judge-only runs none",
             "leave it out; --output names the folder of the slots to judge",
         )
-    if quick and case:
-        raise TierwiseError("--quick and --case both choose cases", "give one of the two")
     if recordings is not None and publish is None:
         raise TierwiseError("--recordings says what --publish copies", "add --publish, or leave it out")
     if scheduler not in (None, LOCAL):
@@ -146,16 +144,9 @@ def run(
     console = printing.console()
     if not judge_only:
         spec = load(file)
-        names = case or (spec.quick if quick else [])
-        cases, left_out = cases_of(spec, names, held_back=round == "prospective")
+        cases, left_out = _chosen(spec, file, case, quick=quick, round=round)
         for what, why in left_out.items():
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
-        if not cases and not left_out:
-            kind = "with held_back = true" if round == "prospective" else "without held_back"
-            raise TierwiseError(
-                f"{file or 'validation.toml'} has no case to run in a {round} round",
-                f"add one {kind}, or name another --round",
-            )
         rows = [] if fresh else read_rows(output)
         if time is not None:
             cases = runner.most_telling(cases, spec, rows, parse_duration_s(time, "--time"))
@@ -182,6 +173,24 @@ def run(
         _calibrate(calibrated)
     if not accuracy.passed:
         raise typer.Exit(_BARS_NOT_KEPT)
+
+
+def _chosen(
+    spec: ValidationSpec, file: Path | None, names: Sequence[str] | None, *, quick: bool, round: Round
+) -> tuple[list[Case], dict[str, str]]:
+    """As ``cases_of``; refuses a choice of none."""
+    if quick and names:
+        raise TierwiseError("--quick and --case both choose cases", "give one of the two")
+    chosen, left_out = cases_of(
+        spec, names or (spec.quick if quick else []), held_back=round == "prospective"
+    )
+    if chosen or left_out:
+        return chosen, left_out
+    kind = "with held_back = true" if round == "prospective" else "without held_back"
+    raise TierwiseError(
+        f"{file or 'validation.toml'} has no case to run in a {round} round",
+        f"add one {kind}, or name another --round",
+    )
 
 
 def _run(spec: ValidationSpec, cases: Sequence[Case], out: Path, **begun: Any) -> None:
