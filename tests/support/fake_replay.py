@@ -39,9 +39,17 @@ class FakeReplay:
     """Transactions one after the other; a seed shifts rates a little, what is not known of reads more."""
 
     def __init__(
-        self, *, error: float = 0.0, sessions: int = 4, once: bool = False, unsure: float = 1.0, **work: Any
+        self,
+        *,
+        error: float = 0.0,
+        cpu_scale: float = 1.0,
+        sessions: int = 4,
+        once: bool = False,
+        unsure: float = 1.0,
+        **work: Any,
     ) -> None:
-        self.error, self.sessions, self.once, self.more = error, sessions, once, work
+        self.error, self.cpu_scale = error, cpu_scale
+        self.sessions, self.once, self.more = sessions, once, work
         self.misses = {"fewest": unsure, "likely": 1.0, "most": 1 / unsure}
         self.asked = 0
 
@@ -68,7 +76,7 @@ class FakeReplay:
         seeds = json.loads(options)["seeds"]
         scenario: dict[str, Any] = {"placement": {}, "cpu_speed": 1.0, "clients": None}
         outcomes = [self._outcome(scenario | {"seed": seed}, [], 1 + self.error) for seed in seeds]
-        return json.dumps({"outcomes": outcomes, "error": self.error})
+        return json.dumps({"outcomes": outcomes, "error": self.error, "cpu_scale": self.cpu_scale})
 
     def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         scenarios = json.loads(scenarios)

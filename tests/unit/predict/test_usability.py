@@ -113,6 +113,16 @@ def test_bursts_that_do_not_tell_what_recording_cost_are_a_doubt() -> None:
     assert judged(cost={"rate_ratio": 0.94, "rate_ratio_low": 0.9, "rate_ratio_high": 0.98}).reasons == []
 
 
+def test_a_replay_that_needs_more_processor_time_than_was_measured_is_a_doubt() -> None:
+    """TPC-B by 3 clients on a virtual disk: its answers for an NVMe SSD were half of what was measured."""
+    cost = {"rate_ratio": 0.94, "rate_ratio_low": 0.9, "rate_ratio_high": 0.98}
+    known = cost | {"cpu_ratio": 1.1, "cpu_ratio_low": 1.05, "cpu_ratio_high": 1.15}
+    slow = judged(FakeReplay(cpu_scale=1.6), cost=known)
+    assert slow.usable and "with 1.8 times the recorded processor time" in slow.reasons[0]
+    assert "with 0.5 times" in judged(FakeReplay(cpu_scale=0.5), cost=cost).reasons[0]
+    assert judged(FakeReplay(cpu_scale=1.3), cost=known).reasons == []
+
+
 def test_requests_are_counted_where_they_are_asked_for() -> None:
     predictor = of(unit="requests", transactions=1)
     assert predictor.run.unit == "requests"
