@@ -71,7 +71,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
     }
     let counted = Counted::of(view);
     let expected = counted.map(|counted| counted.in_bursts());
-    set_ends(&mut turns, boundaries, expected);
+    set_ends(&mut turns, boundaries, expected, &view.flushes);
     let dependencies = ThreadDependencies::new(view, disabled);
     let (locks, unexplained) = match view.flushes.grouping(view) {
         Grouping::Exclusive => (hot_locks::find_database_lock(view, &mut turns), 0.0),

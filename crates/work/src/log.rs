@@ -45,6 +45,15 @@ pub(crate) struct LogFlushes {
 }
 
 impl LogFlushes {
+    /// Whether a flush began and ended within this time: without one, nothing that was appended in it was made durable.
+    pub(crate) fn any_within(&self, from_ns: u64, to_ns: u64) -> bool {
+        let first = self.all.partition_point(|flush| flush.start_ns < from_ns);
+        let mut begun = self.all[first..]
+            .iter()
+            .take_while(|flush| flush.start_ns <= to_ns);
+        begun.any(|flush| flush.end_ns <= to_ns)
+    }
+
     pub(crate) fn new(rows: &Rows<'_>) -> Self {
         let mut found = Self {
             replica: LogReplica::find(rows),

@@ -3,13 +3,14 @@
 //!
 //! A turn's shape is marked where it says less than is known of the turn, so that turns of one marked shape mean
 //! the same. A commit whose log position is already flushed leaves no trace. But it looks like the others from outside:
-//! as many bytes received, as many sent, the same statements before it.
+//! as many bytes received, as many sent, the same statements before it; and a flush has covered it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::TransactionStatus::{Failed, Idle, InTransaction, Unknown};
 
 use crate::constants::{CHANCE_SHARE, COMMITS_SHARE, EXCEPTIONS_SHARE, MAJORITY_SHARE};
+use crate::log::LogFlushes;
 use crate::timeline::cpu_ns;
 use crate::transactions::turns::{RawTurn, Shape};
 
@@ -233,12 +234,13 @@ pub(crate) fn set_ends(
     sessions: &mut [Vec<RawTurn<'_>>],
     boundaries: Boundaries,
     expected: Option<f64>,
+    flushes: &LogFlushes,
 ) {
     let shapes = shapes(sessions);
     for turn in sessions.iter_mut().flatten() {
         turn.ends = ends(turn, &shapes);
     }
-    hide(sessions, &shapes);
+    hide(sessions, &shapes, flushes);
     let turns = || sessions.iter().flatten();
     let any_commit = turns().any(|turn| !turn.commits.is_empty());
     // Outside a transaction, a statement is a transaction of its own, whether it writes or not.
@@ -293,8 +295,9 @@ fn ends(turn: &RawTurn<'_>, shapes: &Shapes) -> bool {
     }
 }
 
-/// Adds invisible commits, where transactions of the same statements mostly show one.
-fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes) {
+/// Adds invisible commits, where transactions of the same statements mostly show one and a flush can have covered it:
+/// a commit is durable once a flush that began after it has ended, so that a transaction without such a flush wrote nothing.
+fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes, flushes: &LogFlushes) {
     let mut signatures: BTreeMap<u64, Tally> = BTreeMap::new();
     let mut ending: Vec<(u64, &mut RawTurn<'_>)> = Vec::new();
     for turns in sessions {
@@ -312,7 +315,9 @@ fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes) {
         let shape = shapes.get(&turn.shape);
         let mostly = commits(&signatures[&signature]);
         let mostly = mostly.or_else(|| shape.and_then(|(tally, _)| commits(tally)));
-        if turn.commits.is_empty() && turn.served && mostly == Some(true) {
+        let replied_ns = turn.reply_ns.unwrap_or_else(|| turn.end_ns());
+        let covered = flushes.any_within(turn.start_ns(), replied_ns);
+        if turn.commits.is_empty() && turn.served && covered && mostly == Some(true) {
             let share = shape.map_or(0.5, |(tally, before)| {
                 before / f64::from(tally.committed.max(1))
             });

@@ -8,13 +8,14 @@ use crate::made::{Made, count, cpu_ns, work_of};
 const FLUSH_NS: u64 = 100_000;
 const TURN_NS: u64 = 200_000;
 
-/// One session that leads every commit, another that waits for the leader's flush, but every fourth time finds
-/// its place in the log flushed.
+/// One session that leads every commit, another that waits for the leader's flush, but every fourth time computes
+/// until it finds its place in the log flushed.
 fn leader_and_follower(turns: u64) -> Recording {
     let mut made = Made::new("postgres");
     let [leader, follower] = made.sessions();
     let client = made.thread(ThreadClass::Client);
     let (log, socket) = (made.file(Some(Role::Log), 16 << 20), made.file(None, 0));
+    let data = made.file(Some(Role::Data), 1 << 20);
     for turn in 0..turns {
         let begin = turn * TURN_NS;
         let mut doing = made.at(leader, begin);
@@ -32,8 +33,8 @@ fn leader_and_follower(turns: u64) -> Recording {
         let until = flush + FLUSH_NS + 5_000 - begin - 62_000 - 1_000;
         let mut used = 62_000;
         if turn % 4 == 0 {
-            doing.cpu(50_000);
-            used += 50_000;
+            doing.cpu(50_000).read(data, (0, 8192), 0).cpu(50_000);
+            used += 102_000;
         } else {
             doing.lock(until, leader).cpu(1_000);
             used += until + 3_000;
@@ -61,6 +62,28 @@ fn commits_are_found_led_followed_and_unseen() {
         assert!(session.turns.iter().filter(|turn| turn.ends).count() >= 39);
     }
     assert!((1.8..=2.2).contains(&work.observed.commits_per_flush));
+}
+
+/// Every third update finds nothing to change, as after a delete, and ends while no flush does.
+#[test]
+fn a_turn_in_which_no_flush_ends_commits_nothing_although_others_like_it_do() {
+    let mut made = Made::new("mariadb");
+    let session = made.thread(ThreadClass::Session);
+    let (log, socket) = (made.file(Some(Role::Log), 1 << 20), made.file(None, 0));
+    let mut doing = made.at(session, 0);
+    for turn in 0..60 {
+        doing.receive(socket, 40, (30_000, NONE)).cpu(10_000);
+        if turn % 3 > 0 {
+            doing.write(log, turn * 8192, 8192).sync(log, FLUSH_NS);
+        }
+        doing.cpu(5_000).send(socket, 11);
+    }
+    let work = work_of(&made.finish());
+    let session = &work.sessions[0];
+    let commits = count(&session.steps, |step| *step == Step::Commit);
+    assert!((39..=41).contains(&commits), "{commits} commits");
+    let ended = session.turns.iter().filter(|turn| turn.ends).count();
+    assert!((58..=60).contains(&ended), "{ended} transactions");
 }
 
 #[test]
