@@ -45,15 +45,6 @@ pub(crate) struct LogFlushes {
 }
 
 impl LogFlushes {
-    /// Whether a flush began and ended within this time: without one, nothing that was appended in it was made durable.
-    pub(crate) fn any_within(&self, from_ns: u64, to_ns: u64) -> bool {
-        let first = self.all.partition_point(|flush| flush.start_ns < from_ns);
-        let mut begun = self.all[first..]
-            .iter()
-            .take_while(|flush| flush.start_ns <= to_ns);
-        begun.any(|flush| flush.end_ns <= to_ns)
-    }
-
     pub(crate) fn new(rows: &Rows<'_>) -> Self {
         let mut found = Self {
             replica: LogReplica::find(rows),
@@ -94,6 +85,15 @@ impl LogFlushes {
         found.appended_bytes = appended_bytes(&writes);
         found.page_bytes = page_bytes(rows, &writes);
         found
+    }
+
+    /// Whether a flush began and ended within this time: without one, nothing that was appended in it was made durable.
+    pub(crate) fn any_within(&self, from_ns: u64, to_ns: u64) -> bool {
+        let first = self.all.partition_point(|flush| flush.start_ns < from_ns);
+        let mut begun = self.all[first..]
+            .iter()
+            .take_while(|flush| flush.start_ns <= to_ns);
+        begun.any(|flush| flush.end_ns <= to_ns)
     }
 
     pub(crate) fn is_replica(&self, thread: u32) -> bool {

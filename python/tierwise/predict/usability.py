@@ -301,11 +301,10 @@ def _of_replay(predictor: Predictor) -> Iterator[Remark]:
             blocks=not run.from_waits,
         )
     cost = predictor.about.cost
-    measured = 1 / cost.cpu_ratio if cost is not None and cost.cpu_ratio_low > 0 else 1.0
-    excess = predictor.replayer.cpu_scale / measured
+    excess = predictor.replayer.cpu_scale * (cost.cpu_ratio if cost is not None and cost.knows_cpu else 1.0)
     if not 1 / MOST_CPU_EXCESS <= excess <= MOST_CPU_EXCESS:
         yield Remark(
-            reason=f"the replay meets the recorded rate with {excess:.2g} times the recorded processor time: "
+            reason=f"the replay meets the recorded rate with {excess:.2g} times the measured processor time: "
             "the sessions waited for something that it lacks",
             fix="expect answers for other devices to be off by as much",
             blocks=False,

@@ -177,6 +177,11 @@ class Cost(Foreign):
         """Whether the interval of the rates' ratio is narrow enough to correct rates by it."""
         return self.rate_ratio_low > 0 and self.rate_ratio_high <= _MOST_WIDTH * self.rate_ratio_low
 
+    @property
+    def knows_cpu(self) -> bool:
+        """Whether the ratio of processor times was measured."""
+        return self.cpu_ratio_low > 0
+
 
 class Check(Foreign):
     """One check that the recording made of itself."""

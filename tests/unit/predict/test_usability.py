@@ -118,7 +118,7 @@ def test_a_replay_that_needs_more_processor_time_than_was_measured_is_a_doubt() 
     cost = {"rate_ratio": 0.94, "rate_ratio_low": 0.9, "rate_ratio_high": 0.98}
     known = cost | {"cpu_ratio": 1.1, "cpu_ratio_low": 1.05, "cpu_ratio_high": 1.15}
     slow = judged(FakeReplay(cpu_scale=1.6), cost=known)
-    assert slow.usable and "with 1.8 times the recorded processor time" in slow.reasons[0]
+    assert slow.usable and "with 1.8 times the measured processor time" in slow.reasons[0]
     assert "with 0.5 times" in judged(FakeReplay(cpu_scale=0.5), cost=cost).reasons[0]
     assert judged(FakeReplay(cpu_scale=1.3), cost=known).reasons == []
 

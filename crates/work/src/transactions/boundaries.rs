@@ -315,9 +315,11 @@ fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes, flushes: &LogFlushes
         let shape = shapes.get(&turn.shape);
         let mostly = commits(&signatures[&signature]);
         let mostly = mostly.or_else(|| shape.and_then(|(tally, _)| commits(tally)));
-        let replied_ns = turn.reply_ns.unwrap_or_else(|| turn.end_ns());
-        let covered = flushes.any_within(turn.start_ns(), replied_ns);
-        if turn.commits.is_empty() && turn.served && covered && mostly == Some(true) {
+        let covered = || {
+            let replied_ns = turn.reply_ns.unwrap_or_else(|| turn.end_ns());
+            flushes.any_within(turn.start_ns(), replied_ns)
+        };
+        if turn.commits.is_empty() && turn.served && mostly == Some(true) && covered() {
             let share = shape.map_or(0.5, |(tally, before)| {
                 before / f64::from(tally.committed.max(1))
             });

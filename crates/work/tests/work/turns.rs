@@ -64,28 +64,6 @@ fn commits_are_found_led_followed_and_unseen() {
     assert!((1.8..=2.2).contains(&work.observed.commits_per_flush));
 }
 
-/// Every third update finds nothing to change, as after a delete, and ends while no flush does.
-#[test]
-fn a_turn_in_which_no_flush_ends_commits_nothing_although_others_like_it_do() {
-    let mut made = Made::new("mariadb");
-    let session = made.thread(ThreadClass::Session);
-    let (log, socket) = (made.file(Some(Role::Log), 1 << 20), made.file(None, 0));
-    let mut doing = made.at(session, 0);
-    for turn in 0..60 {
-        doing.receive(socket, 40, (30_000, NONE)).cpu(10_000);
-        if turn % 3 > 0 {
-            doing.write(log, turn * 8192, 8192).sync(log, FLUSH_NS);
-        }
-        doing.cpu(5_000).send(socket, 11);
-    }
-    let work = work_of(&made.finish());
-    let session = &work.sessions[0];
-    let commits = count(&session.steps, |step| *step == Step::Commit);
-    assert!((39..=41).contains(&commits), "{commits} commits");
-    let ended = session.turns.iter().filter(|turn| turn.ends).count();
-    assert!((58..=60).contains(&ended), "{ended} transactions");
-}
-
 #[test]
 fn waits_for_the_log_are_no_part_of_the_work() {
     let work = work_of(&leader_and_follower(40));

@@ -236,9 +236,7 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
 
 def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
     """Constant and varying facts by name: machine, engine, workload."""
-    values = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
-    known = {name: [value for value in values if value is not None] for name, values in values.items()}
-    return {name: values for name, values in known.items() if values}
+    return {name: values for name in _FACTS if (values := _values(name, runs))}
 
 
 _NAME, _SIZE = "Workload", ("Scale", "Constants of the workload")
@@ -249,13 +247,21 @@ def other_work(a: Sequence[RunResult], b: Sequence[RunResult]) -> str:
 
     Runs of laps do each thing once, so that the size of their database counts too.
     """
-    known = all(run.workload.digest for run in [*a, *b])  # not of shipped workloads, nor in older results
-    facts = [facts_of(runs if known else [_by_name(run) for run in runs]) for runs in (a, b)]
-    names = [_NAME, *(_SIZE if any(run.laps for run in [*a, *b]) else ())]
-    each = {name: [", ".join(sorted(side.get(name, ["–"]))) for side in facts] for name in names}
-    return "; ".join(
-        f"{name.lower()} {one} against {other}" for name, (one, other) in each.items() if one != other
-    )
+    every = [*a, *b]
+    known = all(run.workload.digest for run in every)  # not of shipped workloads, nor in older results
+    sides = [runs if known else [_by_name(run) for run in runs] for runs in (a, b)]
+    words = []
+    for name in (_NAME, *(_SIZE if any(run.laps for run in every) else ())):
+        one, other = (", ".join(sorted(_values(name, runs))) or numbers.NONE for runs in sides)
+        if one != other:
+            words.append(f"{name.lower()} {one} against {other}")
+    return "; ".join(words)
+
+
+def _values(fact: str, runs: Sequence[RunResult]) -> list[str]:
+    """Each value of a fact once, as it came."""
+    values = dict.fromkeys(map(_FACTS[fact], runs))
+    return [value for value in values if value is not None]
 
 
 def _by_name(run: RunResult) -> RunResult:

@@ -156,7 +156,8 @@ def run(
     """
     if fresh and resume:
         raise TierwiseError("--fresh and --resume", "give one of the two")
-    if placements is not None and not names_in(placements):
+    chosen_placements = names_in(placements or "")
+    if placements is not None and not chosen_placements:
         raise TierwiseError("--placements names none", "name some of the study, or leave it out")
     options = StudyOptions(
         quick=quick,
@@ -167,7 +168,7 @@ def run(
         repeats=repeats,
         devices=device or [],
         place=place or [],
-        placements=names_in(placements or ""),
+        placements=chosen_placements,
         only=only,
         engine=engine,
         own_storage=own_storage,

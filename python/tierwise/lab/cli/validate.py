@@ -22,7 +22,7 @@ from tierwise.lab.validation.accuracy import Accuracy
 from tierwise.lab.validation.calibration import to_toml
 from tierwise.lab.validation.case import Case, cases_of
 from tierwise.lab.validation.rows import Round, Row, read_rows
-from tierwise.lab.validation.spec import ValidationSpec, load
+from tierwise.lab.validation.spec import SHIPPED, ValidationSpec, load
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -188,7 +188,7 @@ def _chosen(
         return chosen, left_out
     kind = "with held_back = true" if round == "prospective" else "without held_back"
     raise TierwiseError(
-        f"{file or 'validation.toml'} has no case to run in a {round} round",
+        f"{file or SHIPPED} has no case to run in a {round} round",
         f"add one {kind}, or name another --round",
     )
 

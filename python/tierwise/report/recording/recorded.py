@@ -80,7 +80,7 @@ def _cost(cost: Cost | None, duty: float) -> str:
         100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio, cost.rate_ratio_low)
     )
     server = ""
-    if cost.cpu_ratio_low > 0:
+    if cost.knows_cpu:
         server = (
             f"; there the server takes {cost.cpu_ratio:.2f} times (95 %: {cost.cpu_ratio_low:.2f} to "
             f"{cost.cpu_ratio_high:.2f}) the CPU time for a switch"
