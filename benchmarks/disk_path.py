@@ -30,7 +30,7 @@ import psutil
 
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
-from tierwise.host import loop, mounts
+from tierwise.host import block_devices, mounts
 from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 
@@ -125,12 +125,12 @@ def on_tmpfs() -> Iterator[Device]:
         for _ in range(SIZE_BYTES >> 20):
             file.write(bytes(1 << 20))
         file.flush()
-        device = loop.attach(Path(file.name))
+        device = block_devices.attach_loop(Path(file.name))
         try:
-            loop.configure(device, rotational=False)
+            block_devices.configure(device, block_devices.Reported(rotational=False, write_cache=False))
             yield Device("tmpfs", "", device)
         finally:
-            loop.detach(device)
+            block_devices.detach(device)
 
 
 def measure(names: list[str], transports: list[Transport], repeats: int) -> list[Device]:

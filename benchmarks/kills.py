@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tierwise.host import cgroups, ledger, loop, mounts
+from tierwise.host import block_devices, cgroups, ledger, mounts
 
 COMMANDS = ("run", "record", "disk", "probe")
 LATEST_S = {"run": 6.0, "record": 4.0, "disk": 1.5, "probe": 3.0}
@@ -71,7 +71,7 @@ def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
     """Leftovers of a killed command."""
     texts = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
     texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(folder)]
-    texts += [f"loop {device}" for device in loop.attached_below(run_dir)]
+    texts += [f"loop {device}" for device in block_devices.loops_below(run_dir)]
     token = f"TIERWISE_RUN_DIR={run_dir}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) != os.getpid():

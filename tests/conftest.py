@@ -22,7 +22,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from support.paths import TESTS
-from tierwise.host import ledger, loop, mounts
+from tierwise.host import block_devices, ledger, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
 APART = {"cli", "disks", "documentation", "faults", "predict", "report", "studies"}
@@ -105,4 +105,4 @@ def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(directory)], (
             "left mounted"
         )
-        assert not loop.attached_below(directory), "left attached"
+        assert not block_devices.loops_below(directory), "left attached"

@@ -15,10 +15,12 @@ __all__ = [
     "Rules",
     "SqliteDatabase",
     "__version__",
+    "block_devices",
     "client_kind",
     "clients_seen",
     "confine",
     "default_burst_s",
+    "delete_block_devices",
     "devices_of",
     "first_processes",
     "import_drive",
@@ -55,6 +57,8 @@ __all__ = [
 ]
 
 def serve_disk(config: str) -> None: ...
+def block_devices(home: str) -> list[str]: ...
+def delete_block_devices(home: str) -> None: ...
 
 @final
 class Profile:

@@ -34,7 +34,7 @@ def flushed_file(directory: Path, data: bytes) -> int:
 
 def read_sector(disk: EmulatedDisk, partition: str, sector: int) -> bytes:
     """Read 4 KiB from the block device, past every cache."""
-    descriptor = os.open(disk.stats().partitions[partition].loop, os.O_RDONLY | os.O_DIRECT)
+    descriptor = os.open(disk.stats().partitions[partition].device, os.O_RDONLY | os.O_DIRECT)
     try:
         with mmap.mmap(-1, 4096) as buffer:
             os.preadv(descriptor, [buffer], sector * 512)

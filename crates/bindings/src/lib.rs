@@ -33,7 +33,7 @@ mod _core {
     use super::confine::confine;
 
     #[pymodule_export]
-    use super::disk::serve_disk;
+    use super::disk::{block_devices, delete_block_devices, serve_disk};
 
     #[pymodule_export]
     use super::load::{PyClients, load_tables, split_statements, statement_parameters};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tierwise_device::{Library, Nanos, Precondition, Profile, ProfileError, SECTOR_BYTES};
@@ -43,7 +43,7 @@ pub struct ServerConfig {
     pub seed: u64,
     /// The files, in order of their sectors.
     pub partitions: Vec<PartitionConfig>,
-    /// Latency of the path through loop and FUSE, which the server compensates for, in microseconds.
+    /// Latency of the path to the server, which the server compensates for, in microseconds.
     pub path_us: f64,
     /// Longest busy waiting before an answer is due, in microseconds.
     pub spin_us: f64,
@@ -127,6 +127,11 @@ impl ServerConfig {
         }
     }
 
+    /// Directory of the disk's own files.
+    pub fn home(&self) -> &Path {
+        self.socket.parent().unwrap_or(&self.socket)
+    }
+
     /// Sum of the sizes.
     pub fn size_bytes(&self) -> u64 {
         self.partitions
@@ -182,6 +187,9 @@ pub enum DiskError {
         "no FUSE over io_uring here: it needs Linux 6.14 with CONFIG_FUSE_IO_URING, and io_uring allowed"
     )]
     NoIoUring,
+    /// As above.
+    #[error("no ublk here: {0}; it needs Linux 6.5 and its module (modprobe ublk_drv)")]
+    NoUblk(io::Error),
     /// The profile cannot be read.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use crate::event_loop::Obeyed;
 use crate::pacer::Faults;
 use crate::stats::DeviceStats;
 use crate::transport::Waker;
+use crate::transport::ublk::Devices;
 use crate::undo_log::CutReport;
 
 /// What can be asked.
@@ -34,6 +36,10 @@ pub(crate) enum Command {
     Slow { factor: f64, length_s: f64 },
     /// Reads of the sectors from `first` to `last` fail until something is written there.
     Unreadable { first: u64, last: u64 },
+    /// Make a block device of each partition, if the transport makes any.
+    Attach,
+    /// Remove them; with `end`, the server ends too.
+    Detach { end: bool },
 }
 
 /// When a device dies.
@@ -53,6 +59,9 @@ enum Answer {
     },
     Cut {
         cut: CutReport,
+    },
+    Attached {
+        devices: Vec<String>,
     },
     Done {},
     Error {
@@ -85,6 +94,8 @@ pub(crate) struct Commands {
     pub waker: Waker,
     /// Part of every answer to `stats`.
     pub warnings: Vec<String>,
+    /// Where the transport makes block devices. Other transports show files.
+    pub devices: Option<Arc<Devices>>,
 }
 
 impl Commands {
@@ -93,10 +104,38 @@ impl Commands {
             sender: self.sender.clone(),
             waker: self.waker.try_clone()?,
             warnings: self.warnings.clone(),
+            devices: self.devices.clone(),
         })
     }
 
     fn answer(&self, command: Command) -> Result<Answer, String> {
+        match command {
+            Command::Attach => self.attach(),
+            Command::Detach { end } => self.detach(end),
+            command => self.ask(command),
+        }
+    }
+
+    fn attach(&self) -> Result<Answer, String> {
+        let devices = self.devices.as_ref().map(|devices| devices.attach());
+        let devices = devices.transpose().map_err(|error| error.to_string())?;
+        Ok(Answer::Attached {
+            devices: devices.unwrap_or_default(),
+        })
+    }
+
+    fn detach(&self, end: bool) -> Result<Answer, String> {
+        if let Some(devices) = &self.devices {
+            devices.detach().map_err(|error| error.to_string())?;
+            if end {
+                devices.end().map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(Answer::Done {})
+    }
+
+    /// Has the thread that serves the device obey a command.
+    fn ask(&self, command: Command) -> Result<Answer, String> {
         let (outcome, answer) = sync_channel(1);
         let ended = |_| "the device is no longer served".to_owned();
         let asked = Asked { command, outcome };

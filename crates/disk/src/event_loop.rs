@@ -232,6 +232,8 @@ impl ServedDevice {
                 let sectors = Command::sectors(first, last, self.size_sectors)?;
                 self.faults.make_unreadable(sectors);
             }
+            // The thread that was asked does these: it waits for this one.
+            Command::Attach | Command::Detach { .. } => {}
         }
         Ok(Obeyed::Done)
     }

@@ -1,8 +1,8 @@
-//! The live emulated block device: FUSE files, served at the pace of a model from `tierwise-device`.
+//! The live emulated block device, served at the pace of a model from `tierwise-device`.
 //!
-//! One server serves one device. Its files are the partitions of that device. Each has its own counters, and
-//! all share one model: one head, one queue and one cache. A loop device on each file gives a real block
-//! device on which any file system and any database runs.
+//! One server serves one device. It is cut into partitions. Each has its own counters, and all share one model:
+//! one head, one queue and one cache. A partition is a real block device, on which any file system and any
+//! database runs: one of the server itself (ublk), or a loop device on a file that the server shows (FUSE).
 //!
 //! Time is that of the monotonic clock. One thread takes requests from the kernel, hands each to the
 //! model at once, and answers it at the time that the model computes. Others pass commands to it, and see
@@ -28,4 +28,5 @@ pub use stats::{DeviceStats, PartitionStats};
 pub use store::{Effect, VolatileStore, WriteBack, WriteCache};
 pub use store::{MemoryStore, Store};
 pub use transport::TransportKind;
+pub use transport::ublk::{delete_devices, devices};
 pub use undo_log::CutReport;

@@ -1,7 +1,8 @@
 //! Puts the parts together: one process serves one device until its file system is unmounted.
 
-use std::io::{Write, stderr};
+use std::io::{self, Write, stderr};
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -15,11 +16,10 @@ use crate::priority::{self, Due};
 use crate::stats::Counters;
 use crate::store::MemoryStore;
 use crate::store::{VolatileStore, WriteCache};
-use crate::transport::FuseDevice;
-use crate::transport::TransportKind;
-use crate::transport::Waker;
 use crate::transport::fuse::{self, Files};
 use crate::transport::fuse_uring::{Enabled, FuseUring, QueueRing};
+use crate::transport::ublk::{Devices, Ublk};
+use crate::transport::{FuseDevice, Transport, TransportKind, Waker};
 use crate::{DiskError, control};
 
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.
@@ -33,46 +33,87 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
-    let queues = match config.transport {
-        Some(TransportKind::Fuse) => None,
-        _ => QueueRing::new().ok(),
-    };
-    let connection = {
-        let _enabled = queues.as_ref().map(|_| Enabled::new(&config.socket));
-        fuse::connect(&config, queues.is_some())?
-    };
-    let queues = queues.filter(|_| connection.over_io_uring);
-    let transport = match queues {
-        Some(_) => TransportKind::FuseIoUring,
-        None => TransportKind::Fuse,
-    };
-    if config.transport.is_some_and(|asked| asked != transport) {
-        return Err(DiskError::NoIoUring);
-    }
     let waker = Waker::new().map_err(DiskError::system("waker"))?;
-    let (sender, commands) = channel();
-    let listener =
-        UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
-    warnings.raise_weight();
-    let due = Due::never();
-    warnings.0.extend(watched(due.clone())?.0);
-    let asking = Commands {
-        sender,
-        waker: waker.try_clone().map_err(DiskError::system("waker"))?,
-        warnings: warnings.0,
+    let server = Server {
+        config: &config,
+        device,
+        cache,
+        warnings,
+        waker: &waker,
     };
-    start("control", move || control::listen(&listener, &asking))?;
-    let served = served(&config, transport, device, cache, due)?;
-    let files = Files::new(&config);
-    if let Some(queues) = queues {
-        let transport = FuseUring::new(queues, connection, files, waker);
-        served.run(transport.map_err(DiskError::system("io_uring"))?, &commands)
-    } else {
-        let transport = FuseDevice::new(connection, files, waker);
-        served.run(
-            transport.map_err(DiskError::system("/dev/fuse"))?,
-            &commands,
-        )
+    match config.transport {
+        None | Some(TransportKind::Ublk) => {
+            match Ublk::new(&config, profile.write_cache(), &waker) {
+                Ok((transport, devices)) => {
+                    server.run(TransportKind::Ublk, Some(devices), || Ok(transport))
+                }
+                Err(error) if config.transport.is_some() => Err(DiskError::NoUblk(error)),
+                Err(_) => server.run_fuse(),
+            }
+        }
+        _ => server.run_fuse(),
+    }
+}
+
+/// What serves, apart from the transport.
+struct Server<'a> {
+    config: &'a ServerConfig,
+    device: Box<dyn Device>,
+    cache: WriteCache,
+    warnings: Warnings,
+    waker: &'a Waker,
+}
+
+impl Server<'_> {
+    /// Over `io_uring`, if the kernel has that for FUSE.
+    fn run_fuse(self) -> Result<(), DiskError> {
+        let (config, waker) = (self.config, self.waker);
+        let clone = || waker.try_clone();
+        let queues = match config.transport {
+            Some(TransportKind::Fuse) => None,
+            _ => clone().and_then(QueueRing::new).ok(),
+        };
+        let connection = {
+            let _enabled = queues.as_ref().map(|_| Enabled::new(&config.socket));
+            fuse::connect(config, queues.is_some())?
+        };
+        let queues = queues.filter(|_| connection.over_io_uring);
+        if queues.is_none() && config.transport == Some(TransportKind::FuseIoUring) {
+            return Err(DiskError::NoIoUring);
+        }
+        let files = Files::new(config);
+        match queues {
+            Some(queues) => self.run(TransportKind::FuseIoUring, None, || {
+                FuseUring::new(queues, connection, files)
+            }),
+            None => self.run(TransportKind::Fuse, None, || {
+                FuseDevice::new(connection, files, clone()?)
+            }),
+        }
+    }
+
+    fn run<T: Transport>(
+        mut self,
+        kind: TransportKind,
+        devices: Option<Devices>,
+        transport: impl FnOnce() -> io::Result<T>,
+    ) -> Result<(), DiskError> {
+        let (sender, commands) = channel();
+        let listener =
+            UnixListener::bind(&self.config.socket).map_err(DiskError::system("control socket"))?;
+        self.warnings.raise_weight();
+        let due = Due::never();
+        self.warnings.0.extend(watched(due.clone())?.0);
+        let asking = Commands {
+            sender,
+            waker: self.waker.try_clone().map_err(DiskError::system("waker"))?,
+            warnings: self.warnings.0,
+            devices: devices.map(Arc::new),
+        };
+        start("control", move || control::listen(&listener, &asking))?;
+        let served = served(self.config, kind, self.device, self.cache, due)?;
+        let transport = transport().map_err(DiskError::system("taking requests"))?;
+        served.run(transport, &commands)
     }
 }
 

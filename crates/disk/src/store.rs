@@ -1,6 +1,8 @@
 //! Storage for the bytes of a disk.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::NonNull;
 
 use tierwise_device::{Nanos, SECTOR_BYTES};
@@ -22,19 +24,31 @@ pub trait Store {
     fn discard(&self, offset: u64, length: u64);
 }
 
-/// Anonymous memory that costs nothing until it is written.
+/// Memory of a mapping.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     size: usize,
 }
 
+// SAFETY: the memory is of no thread, and has one owner.
+unsafe impl Send for Mapping {}
+
 impl Mapping {
-    /// Reserves addresses for `size` bytes; no memory yet.
+    /// Reserves addresses for `size` bytes, which cost nothing until they are written.
     pub fn new(size: usize) -> io::Result<Self> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
+        Self::map(size, libc::PROT_READ | libc::PROT_WRITE, flags, -1)
+    }
+
+    /// The first `size` bytes of what a driver shows in its device. They may only be read.
+    pub fn of(device: &File, size: usize) -> io::Result<Self> {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Self::map(size, libc::PROT_READ, flags, device.as_raw_fd())
+    }
+
+    fn map(size: usize, protection: i32, flags: i32, file: RawFd) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, file, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -71,7 +71,7 @@ def up(
         transport=transport,
     )
     stats = disk.stats()
-    echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
+    echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].device} at {disk.mounts[WHOLE]}")
     for warning in stats.warnings:
         echo(f"warning: {warning}; answers may be late")
     if slower := shortfall(stats.profile, stats.attainable):
@@ -165,7 +165,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     listing = table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
-        names=["disk", "loop"],
+        names=["disk", "device"],
     )
     for disk in disks:
         for row in _rows(disk):
@@ -181,7 +181,7 @@ def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
     for part in of.partitions.values():
         yield [
             Cell(of.name, below=(Text(of.profile, Tone.QUIET), Text(part.name, Tone.QUIET))),
-            part.loop,
+            part.device,
             part.mount,
             _requests(part.reads, part.read_bytes),
             _requests(part.writes, part.write_bytes),

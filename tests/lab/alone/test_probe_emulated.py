@@ -61,7 +61,7 @@ def whole_device(profile: Profile, tmp_path: Path) -> Iterator[Path]:
     size_bytes = profile.capacity_bytes // MIB * MIB
     with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, size_bytes)], tmp_path / "mount") as disk:
         mounts.unmount(tmp_path / "mount")
-        yield Path(disk.stats().partitions[WHOLE].loop)
+        yield Path(disk.stats().partitions[WHOLE].device)
 
 
 def read_back(report: ProbeReport, tmp_path: Path) -> dict[str, Any]:
@@ -175,7 +175,7 @@ def test_a_dropped_flush_is_found_out(tmp_path: Path) -> None:
 def test_a_mounted_device_is_refused(tmp_path: Path) -> None:
     profile = ssd_profile(tmp_path)
     with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, 32 * MIB)], tmp_path / "mount") as disk:
-        device = Path(disk.stats().partitions[WHOLE].loop)
+        device = Path(disk.stats().partitions[WHOLE].device)
         with pytest.raises(TierwiseError, match="is mounted at"):
             probe(device, Options(destroy=True))
         mounts.unmount(tmp_path / "mount")

@@ -24,7 +24,7 @@ from support.disk_traces import NAME, traces
 from support.engine_contract import until
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.host import loop, mounts, processes
+from tierwise.host import block_devices, mounts, processes
 from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Transport, require_unused
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
@@ -46,6 +46,8 @@ SWITCH = teardown._URING_SWITCH
 def disk(mount_dir: Path, request: pytest.FixtureRequest) -> Iterator[EmulatedDisk]:
     if request.param == "fuse-io-uring" and not SWITCH.exists():
         pytest.skip("this kernel has no FUSE over io_uring")
+    if request.param == "ublk" and not Path("/dev/ublk-control").exists():
+        pytest.skip("this kernel has no ublk: make compat runs it")
     switch = SWITCH.read_text() if SWITCH.exists() else ""
     with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir, transport=request.param) as up:
         assert up.stats().transport == request.param
@@ -131,7 +133,7 @@ def test_without_timing_nothing_waits_and_with_it_everything_does(disk: Emulated
 
 
 def test_a_deep_queue_reaches_the_model_whole(disk: EmulatedDisk) -> None:
-    descriptor = os.open(disk.stats().partitions["data"].loop, os.O_RDONLY | os.O_DIRECT)
+    descriptor = os.open(disk.stats().partitions["data"].device, os.O_RDONLY | os.O_DIRECT)
 
     def read(number: int) -> None:
         with mmap.mmap(-1, 4096) as buffer:
@@ -163,7 +165,7 @@ def _resident_bytes(pid: int) -> int:
 
 def test_the_queue_is_set_each_time(disk: EmulatedDisk) -> None:
     for part in disk.stats().partitions.values():
-        queue = Path("/sys/block") / Path(part.loop).name / "queue"
+        queue = Path("/sys/block") / Path(part.device).name / "queue"
         assert (queue / "write_cache").read_text().strip() == "write through"
         assert (queue / "max_sectors_kb").read_text().strip() == "1024"
         assert "[none]" in (queue / "scheduler").read_text()
@@ -177,7 +179,7 @@ def test_only_a_volatile_cache_is_flushed_before_and_after_a_cut(
     ioctl = fcntl.ioctl
 
     def watched(descriptor: int, request: int, *arguments: Any) -> Any:
-        if request == loop._LOOP_CLR_FD:
+        if request == block_devices._LOOP_CLR_FD:
             number = os.fstat(descriptor).st_rdev
             queue = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/queue")
             left.append((queue / "write_cache").read_text().strip())
@@ -256,7 +258,7 @@ def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
         flusher = processes.start("flusher", [sys.executable, "-c", FLUSHES, disk.mounts["data"] / "file"])
         try:
             until(lambda: disk.stats().partitions["data"].flushes)
-            loop_device = disk.stats().partitions["data"].loop
+            loop_device = disk.stats().partitions["data"].device
             reader = processes.start(
                 "reader", [sys.executable, "-c", READS, loop_device], log=tmp_path / "longest"
             )
@@ -328,7 +330,7 @@ def test_links_lead_to_the_mount_and_to_the_run_directory(
         disk.cut()
         assert [mount.point for mount in mounts.mounts()].count(point) == 1
     assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(tmp_path)]
-    assert not loop.attached_below(tmp_path)
+    assert not block_devices.loops_below(tmp_path)
     assert traces(NAME, point) == []
 
 

@@ -17,7 +17,7 @@ from support.disk_files import append, error_of, flushed_file, read_sector, writ
 from support.disk_traces import NAME, traces
 from support.engine_contract import until
 from tierwise.device_models import profiles
-from tierwise.host import loop
+from tierwise.host import block_devices
 from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
 from tierwise.host.disk.partitions import attach_again, let_go
 from tierwise.host.disk.teardown import home_of
@@ -42,14 +42,14 @@ def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
 
 def test_a_cut_takes_what_was_not_flushed_and_nothing_else(disk: EmulatedDisk) -> None:
     descriptor = flushed_file(disk.mounts["data"], b"a" * 65536)
-    before = disk.stats().partitions["data"].loop
+    before = disk.stats().partitions["data"].device
     write_without_flush(descriptor, b"b" * 32768, 0)
     assert disk.stats().unflushed_bytes >= 32768
     report = disk.cut()
     assert report.unflushed_sectors >= 64 and report.kept_sectors == report.torn_writes == 0
     assert (disk.mounts["data"] / "file").read_bytes() == b"a" * 65536
     assert disk.stats().unflushed_bytes == 0
-    assert disk.stats().partitions["data"].loop != before, "who has a file open keeps the old device"
+    assert disk.stats().partitions["data"].device != before, "who has a file open keeps the old device"
     os.close(descriptor)
 
 
@@ -86,7 +86,7 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
         disk.cut(remount=False)
         let_go(home_of(NAME), disk.entry.facts["partitions"])
         if steps:
-            attach_again(home_of(NAME), disk.entry.facts["partitions"], loop.Reported(True, True))
+            attach_again(home_of(NAME), disk.entry.facts["partitions"], block_devices.Reported(True, True))
         assert not disk.mounts["data"].is_mount()
         disk.cut()
         assert disk.mounts["data"].is_mount() and disk.mounts["log"].is_mount()
@@ -100,7 +100,7 @@ def test_who_keeps_a_cut_disk_from_going_down_is_named(
 ) -> None:
     descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
     disk.cut()
-    monkeypatch.setattr(loop, "_GONE_AFTER_S", 0.2)
+    monkeypatch.setattr(block_devices, "_GONE_AFTER_S", 0.2)
     with pytest.raises(TierwiseError, match=rf"loop\d+ in use by {os.getpid()} \("):
         disk.down()
     os.close(descriptor)
@@ -172,7 +172,7 @@ def test_an_unreadable_sector_is_read_again_after_it_was_written(disk: EmulatedD
     assert error_of(lambda: read_sector(disk, "data", 100_000)) == errno.EIO
     assert error_of(lambda: read_sector(disk, "log", 100_000)) is None
     read_sector(disk, "data", 100_008)
-    descriptor = os.open(disk.stats().partitions["data"].loop, os.O_RDWR | os.O_DIRECT)
+    descriptor = os.open(disk.stats().partitions["data"].device, os.O_RDWR | os.O_DIRECT)
     with mmap.mmap(-1, 4096) as buffer:
         buffer.write(b"z" * 4096)
         os.pwritev(descriptor, [buffer], 100_000 * 512)

@@ -1,5 +1,4 @@
-//! FUSE over `io_uring` (Linux 6.14): the kernel writes requests to memory of the server, and one system call
-//! hands over any number of answers and takes any number of requests.
+//! FUSE over `io_uring` (Linux 6.14): the kernel writes requests to memory of the server.
 //!
 //! The kernel demands a queue for each possible processor, and in each queue entries with a buffer for the
 //! largest request. All queues share one ring, whose only thread serves them. Layouts are those of
@@ -10,18 +9,15 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{opcode, types};
 
-use super::Waker;
 use super::fuse::{
     Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of, encoded, no_bytes,
     out_header,
 };
-use super::{Answer, Incoming, Received, Tag, Transport, Wait};
-use crate::clock;
+use super::ring::{CommandRing, Event};
+use super::{Answer, Incoming, Received, Tag, Transport, Wait, Waker};
 use crate::store::Mapping;
-
-type Ring = IoUring<squeue::Entry128, cqueue::Entry>;
 
 const REGISTER: u32 = 1;
 const COMMIT_AND_FETCH: u32 = 2;
@@ -30,10 +26,6 @@ const COMMIT_AND_FETCH: u32 = 2;
 const ENTRIES: usize = 4096;
 const LEAST_IN_QUEUE: usize = 16;
 const MOST_IN_QUEUE: usize = 128;
-
-const RING_SIZE: u32 = 256;
-/// `user_data` of the waker's events; entries have their numbers.
-const WAKER: u64 = u64::MAX;
 
 /// `struct fuse_uring_req_header`.
 #[repr(C)]
@@ -111,24 +103,17 @@ impl Shared {
 
 /// A ring that is large enough for the kernel's queues. The thread that makes it alone may use it.
 pub(crate) struct QueueRing {
-    ring: Ring,
+    ring: CommandRing,
     in_queue: usize,
     entries: usize,
 }
 
 impl QueueRing {
-    /// Fails where `io_uring` is older than Linux 6.1, or forbidden: by `kernel.io_uring_disabled`, or by the
-    /// filter of a container.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(waker: Waker) -> io::Result<Self> {
         let queues = possible_processors()?;
         let in_queue = (ENTRIES / queues).clamp(LEAST_IN_QUEUE, MOST_IN_QUEUE);
         let entries = queues * in_queue;
-        let ring = Ring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag()
-            .setup_cqsize((2 * entries as u32).next_power_of_two())
-            .build(RING_SIZE)?;
+        let ring = CommandRing::new(entries, waker)?;
         Ok(Self {
             ring,
             in_queue,
@@ -143,30 +128,22 @@ pub(crate) struct FuseUring {
     connection: Connection,
     shared: Shared,
     files: Files,
-    waker: Waker,
 }
 
 impl FuseUring {
     /// Hands all entries to the kernel, which from then on sends requests.
-    pub fn new(
-        queues: QueueRing,
-        connection: Connection,
-        files: Files,
-        waker: Waker,
-    ) -> io::Result<Self> {
+    pub fn new(queues: QueueRing, connection: Connection, files: Files) -> io::Result<Self> {
         let entries = queues.entries;
         let mut transport = Self {
             queues,
             connection,
             shared: Shared::new(entries)?,
             files,
-            waker,
         };
         for entry in 0..entries {
             transport.push(entry, REGISTER);
         }
-        transport.watch_waker();
-        transport.enter(Wait::Poll)?;
+        transport.queues.ring.enter(Wait::Poll)?;
         Ok(transport)
     }
 
@@ -186,7 +163,7 @@ impl FuseUring {
         // SAFETY: an entry is a `struct io_uring_sqe`, whose field `len` is the 32 bits at byte 24. The library
         // has no name for it in this command, which passes two vectors.
         unsafe { std::ptr::from_mut(&mut sqe).cast::<u32>().add(6).write(2) };
-        self.push_sqe(&sqe);
+        self.queues.ring.push(&sqe);
     }
 
     /// Answers the request in an entry, which then is for the next one.
@@ -194,86 +171,23 @@ impl FuseUring {
         self.shared.put(entry, answer);
         self.push(entry, COMMIT_AND_FETCH);
     }
-
-    fn watch_waker(&mut self) {
-        let poll = opcode::PollAdd::new(types::Fd(self.waker.descriptor()), libc::POLLIN as u32)
-            .build()
-            .user_data(WAKER);
-        self.push_sqe(&poll.into());
-    }
-
-    fn push_sqe(&mut self, sqe: &squeue::Entry128) {
-        // SAFETY: memory that the entry points to lives as long as the ring.
-        while unsafe { self.queues.ring.submission().push(sqe) }.is_err() {
-            // Without waiting, entering fails only for want of memory; then there is nothing to be done.
-            if let Err(error) = self.enter(Wait::Poll) {
-                assert_eq!(
-                    error.raw_os_error(),
-                    Some(libc::EBUSY),
-                    "entering the ring: {error}"
-                );
-            }
-        }
-    }
-
-    /// Hands over what was pushed, and waits for an event.
-    fn enter(&mut self, wait: Wait) -> io::Result<()> {
-        const GET_EVENTS: u32 = 1;
-        let pushed = self.queues.ring.submission().len() as u32;
-        let submitter = self.queues.ring.submitter();
-        let entered = match wait {
-            // SAFETY: without an argument the call reads no memory of the caller.
-            Wait::Poll => unsafe { submitter.enter::<libc::sigset_t>(pushed, 0, GET_EVENTS, None) },
-            // SAFETY: as above.
-            Wait::Forever => unsafe {
-                submitter.enter::<libc::sigset_t>(pushed, 1, GET_EVENTS, None)
-            },
-            Wait::Until(time) => {
-                let rest = clock::time_until(time);
-                let rest = types::Timespec::new()
-                    .sec(rest.tv_sec as u64)
-                    .nsec(rest.tv_nsec as u32);
-                submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&rest))
-            }
-        };
-        match entered {
-            Ok(_) => Ok(()),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 impl Transport for FuseUring {
     fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
-        let queue = self.queues.ring.submission();
-        let idle = wait == Wait::Poll && queue.is_empty() && !queue.taskrun();
-        drop(queue);
-        if !idle {
-            self.enter(wait)?;
-        }
-        loop {
-            let Some(event) = self.queues.ring.completion().next() else {
-                return Ok(Received::Requests);
-            };
-            if event.user_data() == WAKER {
-                self.waker.clear();
-                self.watch_waker();
+        self.queues.ring.enter_if_needed(wait)?;
+        while let Some(event) = self.queues.ring.event() {
+            let Event::Command { number, result } = event else {
                 continue;
-            }
-            match event.result() {
+            };
+            match -result {
                 0 => {}
-                error
-                    if matches!(
-                        -error,
-                        libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED
-                    ) =>
-                {
+                libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED => {
                     return Ok(Received::Ended);
                 }
-                error => return Err(io::Error::from_raw_os_error(-error)),
+                error => return Err(io::Error::from_raw_os_error(error)),
             }
-            let entry = event.user_data() as usize;
+            let entry = number as usize;
             let header = &self.shared.headers[entry];
             let message = InHeader::parse(&header.in_out);
             let payload_bytes = header.payload_bytes as usize;
@@ -288,6 +202,7 @@ impl Transport for FuseUring {
                 Message::Silent => self.push(entry, COMMIT_AND_FETCH),
             }
         }
+        Ok(Received::Requests)
     }
 
     fn answer(&mut self, tag: Tag, answer: Answer<'_>) {

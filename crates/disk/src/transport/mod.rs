@@ -4,6 +4,8 @@
 
 pub(crate) mod fuse;
 pub(crate) mod fuse_uring;
+mod ring;
+pub(crate) mod ublk;
 
 use std::fs::File;
 use std::io;
@@ -27,6 +29,8 @@ pub enum TransportKind {
     Fuse,
     /// FUSE over `io_uring`, since Linux 6.14: requests and answers in batches.
     FuseIoUring,
+    /// Block devices of the server itself, since Linux 6.5: in batches too, and without FUSE and loop devices.
+    Ublk,
 }
 
 /// Which request an answer is for; the transport chooses the numbers.

@@ -40,12 +40,11 @@ pub struct Base {
     pub devices: Vec<PathBuf>,
 }
 
-/// A loop device that is a partition of an emulated disk; sysfs does not tell.
+/// A block device that is a partition of an emulated disk; sysfs does not tell.
 #[derive(Clone, Debug, Deserialize)]
 pub struct EmulatedPartition {
-    /// Name of the loop device.
-    #[serde(rename = "loop")]
-    pub loop_device: String,
+    /// Name of the block device.
+    pub device: String,
     /// Name of the emulated disk.
     pub disk: String,
     /// First sector of the partition on the disk.
@@ -102,7 +101,7 @@ impl BlockLayer {
     /// The partition of an emulated disk that a device of this name is.
     pub fn emulated(&self, name: &str) -> Option<&EmulatedPartition> {
         let mut partitions = self.emulated.iter();
-        partitions.find(|partition| partition.loop_device == name)
+        partitions.find(|partition| partition.device == name)
     }
 
     /// Kind and label of a device.

@@ -260,8 +260,8 @@ fn a_volume_on_an_array_is_described_with_all_of_its_disks() {
 #[test]
 fn partitions_of_an_emulated_disk_share_it() {
     let sys = Sysfs::new();
-    let partition = |loop_device: &str, first_sector| EmulatedPartition {
-        loop_device: loop_device.to_owned(),
+    let partition = |device: &str, first_sector| EmulatedPartition {
+        device: device.to_owned(),
         disk: "bench".to_owned(),
         first_sector,
         profile: "name = 'x'".to_owned(),

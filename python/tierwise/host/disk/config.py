@@ -117,8 +117,8 @@ def require_possible(profile: Profile, lies_about_flush: bool, precondition: str
         )
 
 
-Transport = Literal["fuse", "fuse-io-uring"]
-"""Ways of requests to a disk's server: ``/dev/fuse``, or FUSE over io_uring (Linux 6.14)."""
+Transport = Literal["fuse", "fuse-io-uring", "ublk"]
+"""Ways of requests to a disk's server: ``/dev/fuse``, FUSE over io_uring (Linux 6.14), or ublk (6.5)."""
 
 SPIN_US = 60.0
 """Longest busy wait before a deadline: 60 µs gave a median deadline overrun below 1 µs."""

@@ -1,6 +1,6 @@
 """Emulated disks: a device model as a real block device, with real file systems on it.
 
-A disk is cut into partitions. Each has its own loop device, file system, mount and counters. All partitions
+A disk is cut into partitions. Each has its own block device, file system, mount and counters. All partitions
 share one model: one head, one queue, one cache. Counters are totals since their last reset.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tierwise.device_models.profiles import Profile
-from tierwise.host import ledger, loop
+from tierwise.host import block_devices, ledger
 from tierwise.host.clean import clean_before
 from tierwise.host.disk import partitions as disk_place
 from tierwise.host.disk.attainable import attainable_rates, measure_path_us, paced_path_us
@@ -45,7 +45,7 @@ class PartitionStats(Record):
     """Counters of one partition. Bytes and times are totals; depths are numbers of requests in flight."""
 
     name: str
-    loop: str
+    device: str
     mount: str
     file_system: str
     size_bytes: int
@@ -67,9 +67,9 @@ class DiskStats(Record):
     """Counters of one emulated disk.
 
     ``deadline_overrun`` is how long after its deadline the server answered each request; ``None`` before the
-    first. ``transport`` is the way of requests to the server, and ``path_us`` the latency of it and the loop
-    device that the server compensates. ``errors`` counts failed
-    requests. ``unflushed_bytes`` were completed and would be lost if the power failed now.
+    first. ``transport`` is the way of requests to the server, and ``path_us`` its latency, which the server
+    compensates. ``errors`` counts failed requests. ``unflushed_bytes`` were completed and would be lost if
+    the power failed now.
     ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
     ``warnings`` list resources that a server needs to be on time and that the system refused. ``attainable``
     is what this machine can emulate of the device, measured when the disk came up.
@@ -201,7 +201,7 @@ class EmulatedDisk:
             mount_dir: a directory that is empty or not there yet.
             seed: seed of the model's random number generator.
             owner: after this process dies, :func:`tierwise.host.clean.clean` may take the disk down.
-            path_us: latency of loop and FUSE to compensate; measured when left out.
+            path_us: latency of the path to the server to compensate; measured when left out.
             precondition: prior use of the device: none, every sector written once, or random overwrites
                 until nothing changes any more.
             lies_about_flush: acknowledge flushes at once and keep the data volatile.
@@ -271,7 +271,7 @@ class EmulatedDisk:
         Flushed data is kept. A drive without a volatile write cache also keeps completed writes. All other
         writes are lost, or with ``keep_random`` a random subset of their sectors is kept.
         Requests in flight fail, and open files give errors from now on. Then each partition gets
-        a new loop device and is mounted at the same place, where its file system recovers.
+        a new block device and is mounted at the same place, where its file system recovers.
 
         Args:
             keep_random: keep a subset of the unflushed sectors, which may tear and reorder writes.
@@ -361,9 +361,9 @@ class EmulatedDisk:
         return self.entry
 
     @property
-    def _reported(self) -> loop.Reported:
+    def _reported(self) -> block_devices.Reported:
         facts = self.entry.facts
-        return loop.Reported(facts["rotational"], facts["write_cache"])
+        return block_devices.Reported(facts["rotational"], facts["write_cache"])
 
     @property
     def _home(self) -> Path:
@@ -380,11 +380,13 @@ class EmulatedDisk:
     def _make(self, profile: Profile, parts: Sequence[Partition], path_us: float | None) -> None:
         self.set_timing(False)
         self._make_directories()
+        devices = disk_place.attach(self._home, [part.name for part in parts], self._reported)
         placed = [
-            disk_place.place(self._home, part, self.mounts[part.name], self._reported) for part in parts
+            disk_place.place(part, device, self.mounts[part.name])
+            for part, device in zip(parts, devices, strict=True)
         ]
         self.entry = self.entry.update(partitions=placed)
-        device = Path(placed[0]["loop"])
+        device = devices[0]
         compensated_us = measure_path_us(device) if path_us is None else path_us
         self._set_path(compensated_us)
         self.set_timing(True)

@@ -1,6 +1,6 @@
 """Partitions of emulated disks: attached with their file systems, found, and remounted to empty their caches.
 
-The loop devices are listed here because sysfs tells no more of them.
+Their block devices are listed here because sysfs tells no more of them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tierwise.device_models.profiles import Profile
-from tierwise.host import ledger, loop, mounts
+from tierwise.host import block_devices, ledger, mounts
 from tierwise.host.disk import teardown
 from tierwise.host.disk.config import Partition
-from tierwise.host.disk.teardown import fuse_directory
+from tierwise.host.disk.server import send_command
+from tierwise.host.disk.teardown import control_socket, fuse_directory
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_json
 from tierwise.model.units import SECTOR_BYTES
@@ -36,7 +37,7 @@ def emulated_partitions() -> list[dict[str, Any]]:
         for part in entry.facts["partitions"]:
             found.append(
                 {
-                    "loop": part["loop"].removeprefix("/dev/"),
+                    "device": part["device"].removeprefix("/dev/"),
                     "disk": entry.name,
                     "first_sector": first,
                     "profile": profile,
@@ -55,14 +56,23 @@ def _added_us(attainable: list[dict[str, Any]]) -> list[tuple[int, float]]:
     return [(rate.depth, round(rate.longer_us, 1)) for rate in rates if rate.op == "read"]
 
 
-def place(home: Path, part: Partition, point: Path, reported: loop.Reported) -> dict[str, Any]:
+def attach(home: Path, names: Sequence[str], reported: block_devices.Reported) -> list[Path]:
+    """Attach a block device to each partition: the server's own, or loop devices on its files."""
+    own = send_command(control_socket(home), "attach")["devices"]
+    files = [fuse_directory(home) / f"{name}.img" for name in names]
+    devices = [Path(device) for device in own] or [block_devices.attach_loop(file) for file in files]
+    for device in devices:
+        block_devices.configure(device, reported)
+    return devices
+
+
+def place(part: Partition, device: Path, point: Path) -> dict[str, Any]:
     """Make a file system on a new partition and mount it; give the facts for its ledger entry."""
-    device = _attach(home, part.name, reported)
     mounts.make_file_system(part.fs, device)
     mounts.mount(device, point, part.fs)
     return {
         "name": part.name,
-        "loop": str(device),
+        "device": str(device),
         "mount": str(point),
         "file_system": part.fs,
         "size_bytes": part.size_bytes,
@@ -77,15 +87,17 @@ def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
     for part in placed:
         while mounts.mount_at(Path(part["mount"])):
             mounts.unmount(Path(part["mount"]), lazily=True)
-    for device in loop.attached_below(home):
-        loop.let_go(device)
+    for device in block_devices.loops_below(home):
+        block_devices.let_go(device)
+    send_command(control_socket(home), "detach", end=False)
 
 
 def attach_again(
-    home: Path, placed: Sequence[Mapping[str, Any]], reported: loop.Reported
+    home: Path, placed: Sequence[Mapping[str, Any]], reported: block_devices.Reported
 ) -> list[dict[str, Any]]:
-    """Attach detached partitions to new loop devices, which do not see the old devices' cached pages."""
-    return [{**part, "loop": str(_attach(home, part["name"], reported))} for part in placed]
+    """Attach detached partitions to new devices, which do not see the old devices' cached pages."""
+    devices = attach(home, [part["name"] for part in placed], reported)
+    return [{**part, "device": str(device)} for part, device in zip(placed, devices, strict=True)]
 
 
 def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
@@ -95,13 +107,7 @@ def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
         TierwiseError: with the kernel's message, if one is beyond recovery.
     """
     for part in placed:
-        mounts.mount(Path(part["loop"]), Path(part["mount"]), part["file_system"])
-
-
-def _attach(home: Path, name: str, reported: loop.Reported) -> Path:
-    device = loop.attach(fuse_directory(home) / f"{name}.img")
-    loop.configure(device, reported)
-    return device
+        mounts.mount(Path(part["device"]), Path(part["mount"]), part["file_system"])
 
 
 def rotates(profile: Profile) -> bool:
@@ -120,7 +126,7 @@ def own_partitions(devices: Collection[int]) -> dict[int, PartitionFacts]:
     """
     mine = ledger.Identity.mine()
     found = {
-        os.makedev(*loop.number(Path(part["loop"]))): part
+        os.makedev(*block_devices.number(Path(part["device"]))): part
         for entry in ledger.entries("disk")
         if entry.owner == mine
         for part in entry.facts["partitions"]
@@ -135,10 +141,10 @@ def remount(partition: PartitionFacts) -> None:
         TierwiseError: if it is in use, naming the users; it stays mounted, and stays warm.
         HostError: if it cannot be mounted again.
     """
-    point, device = Path(partition["mount"]), Path(partition["loop"])
+    point, device = Path(partition["mount"]), Path(partition["device"])
     mounts.unmount(point)
     try:
-        loop.drop_buffers(device, unused=True)
+        block_devices.drop_buffers(device, unused=True)
     finally:
         mounts.mount(device, point, partition["file_system"])
 
@@ -146,4 +152,4 @@ def remount(partition: PartitionFacts) -> None:
 def drop_metadata(partitions: Iterable[PartitionFacts]) -> None:
     """Drop the file system's metadata from the buffers of mounted partitions."""
     for partition in partitions:
-        loop.drop_buffers(Path(partition["loop"]))
+        block_devices.drop_buffers(Path(partition["device"]))

@@ -13,7 +13,8 @@ import signal
 import time
 from pathlib import Path
 
-from tierwise.host import cgroups, ledger, loop, mounts, processes
+from tierwise import _core
+from tierwise.host import block_devices, cgroups, ledger, mounts, processes
 from tierwise.host.disk.server import find, send_command
 from tierwise.model.errors import TierwiseError
 
@@ -30,18 +31,26 @@ def take_down(entry: ledger.Entry) -> None:
     home = Path(entry.facts["home"])
     if home != home_of(entry.name):
         raise TierwiseError(f"{home} is not the home of disk {entry.name}", f"rm {entry.path}")
-    if not _answers(home):
+    answers = _answers(home)
+    if not answers:
         _kill_server(home)
-    loops = loop.attached_below(home)
-    numbers = {loop.number(device) for device in loops}
+    loops, own = block_devices.loops_below(home), block_devices.served_to(home)
+    numbers = {block_devices.number(device) for device in loops}
+    # Those of a server that died have no number any more.
+    sources = {str(device) for device in own}
     for mounted in reversed(mounts.mounts()):
-        if mounted.device in numbers:
+        if mounted.device in numbers or mounted.source in sources:
             mounts.unmount(mounted.point)
     for device in loops:
-        loop.detach(device)
+        block_devices.detach(device)
+    for device in own:
+        block_devices.require_unused(device)
+    if answers:
+        send_command(control_socket(home), "detach", end=True)
     if mounts.mount_at(fuse_directory(home)):
         mounts.unmount(fuse_directory(home))
     _end_server(home)
+    _core.delete_block_devices(str(home))
     _restore_switch(home)
     if server := entry.facts.get("server"):
         processes.reap(server["pid"])
@@ -82,8 +91,8 @@ def _answers(home: Path) -> bool:
 def _kill_server(home: Path) -> None:
     """End a server that does not answer.
 
-    The end of the process aborts the FUSE connection, and every request in it fails. Writing to ``abort``,
-    where it exists, does the same if the server hangs in the kernel.
+    The end of the process ends its block devices or its FUSE connection, and every request in them fails.
+    Writing to ``abort``, where it exists, does the same for FUSE if the server hangs in the kernel.
     """
     for pid in find(config_file(home)):
         with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Loop devices: block devices backed by a file of the disk server."""
+"""Block devices of emulated disks: the server's own (ublk), or loop devices on its files (FUSE)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise import _core
 from tierwise.host.mounts import device_in_use_by
 from tierwise.model.errors import HostError, TierwiseError, os_errors
 
@@ -27,11 +28,11 @@ _GONE_AFTER_S = 30
 _WRITE_BACK = "write back"
 
 LARGEST_REQUEST_KIB = 1024
-"""The limit of a FUSE request: a larger request would reach the model in parts."""
+"""The limit of a server's request: a larger request would reach the model in parts."""
 REQUESTS_AT_ONCE = 128
 
 
-def attach(file: Path) -> Path:
+def attach_loop(file: Path) -> Path:
     """Attach a loop device to ``file`` with direct I/O (no page cache between them); give its path.
 
     One ioctl does it: losetup(8) would be a process that ends its work after a caller that was killed.
@@ -80,7 +81,7 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Reported:
-    """What the kernel is told of the disk behind a loop device."""
+    """What the kernel is told of an emulated disk."""
 
     rotational: bool
     write_cache: bool
@@ -88,7 +89,7 @@ class Reported:
 
 
 def configure(device: Path, disk: Reported) -> None:
-    """Set every queue attribute: a loop device inherits them from its last user."""
+    """Set every queue attribute: a loop device inherits them from its last user, others have defaults."""
     settings = {
         "scheduler": "none",
         "write_cache": _WRITE_BACK if disk.write_cache else "write through",
@@ -104,15 +105,29 @@ def configure(device: Path, disk: Reported) -> None:
             _attribute(device, f"queue/{name}").write_text(value)
 
 
-def attached_below(directory: Path) -> dict[Path, Path]:
-    """Loop devices whose backing files lie below a directory, each with its file."""
-    found = {}
+def loops_below(directory: Path) -> list[Path]:
+    """Loop devices whose backing files lie below a directory."""
+    devices = []
     for block in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
-            file = Path((block / "loop/backing_file").read_text().strip())
-            if file.is_relative_to(directory):
-                found[Path("/dev") / block.name] = file
-    return found
+            if Path((block / "loop/backing_file").read_text().strip()).is_relative_to(directory):
+                devices.append(Path("/dev") / block.name)
+    return devices
+
+
+def served_to(home: Path) -> list[Path]:
+    """Block devices of the server of the disk whose files are in ``home``, also of one that has died."""
+    return [Path(device) for device in _core.block_devices(str(home))]
+
+
+def require_unused(device: Path) -> None:
+    """Refuse a device, if it is still there, that a process has open.
+
+    Raises:
+        TierwiseError: naming the users.
+    """
+    if _attribute(device, "dev").exists() and (users := device_in_use_by(number(device))):
+        raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
 
 
 def detach(device: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.engine_contract import until
-from tierwise.host.loop import attach, detach, number
+from tierwise.host.block_devices import attach_loop, detach, number
 from tierwise.host.mounts import device_in_use_by, make_file_system, mount, unmount
 from tierwise.model.errors import TierwiseError
 
@@ -22,7 +22,7 @@ def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path, monkeypatch:
     with file.open("wb") as image:
         image.truncate(32 << 20)
     point.mkdir()
-    device = attach(file)
+    device = attach_loop(file)
     make_file_system("ext4", device)
     mount(device, point, "ext4")
     holder = subprocess.Popen(["unshare", "--mount", "sleep", "60"])
@@ -31,7 +31,7 @@ def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path, monkeypatch:
         assert device_in_use_by(number(device)) == f"is mounted at {point}"
         unmount(point)
         with monkeypatch.context() as patch:
-            patch.setattr("tierwise.host.loop._GONE_AFTER_S", 0.2)
+            patch.setattr("tierwise.host.block_devices._GONE_AFTER_S", 0.2)
             with pytest.raises(TierwiseError, match=rf"{holder.pid} \((sleep|unshare)\)"):
                 detach(device)
     finally:
