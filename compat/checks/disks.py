@@ -1,9 +1,13 @@
-"""Emulated disks: made, used, power cut, taken down, on each file system."""
+"""Emulated disks: made, used, power cut, killed, taken down, by each transport and on each file system."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 from checks.tools import groups, left_behind, passed_on, run, tierwise, work_folder
@@ -11,17 +15,32 @@ from checks.tools import groups, left_behind, passed_on, run, tierwise, work_fol
 
 def ext4() -> None:
     """A disk with ext4."""
-    _use("ext4", "256M")
+    for transport in _transports():
+        _use("ext4", "256M", transport)
 
 
 def xfs() -> None:
     """A disk with xfs."""
-    _use("xfs", "512M")
+    for transport in _transports():
+        _use("xfs", "512M", transport)
 
 
-def _use(file_system: str, size: str) -> None:
+def _transports() -> list[str]:
+    """Ways of requests that this kernel must have, the one that is taken by itself last."""
+    release = tuple(int(part) for part in platform.release().split(".")[:2])
+    transports = ["fuse"]
+    if release >= (6, 14):
+        transports.append("fuse-io-uring")
+    if release >= (6, 5):
+        run("modprobe", "ublk_drv")
+        transports.append("ublk")
+    return transports
+
+
+def _use(file_system: str, size: str, transport: str) -> None:
     mount = work_folder(f"disk-{file_system}")
     make = ["--profile", "ssd-sata-dc", "--size", size, "--fs", file_system, "--mount", mount]
+    make += [] if transport == _transports()[-1] else ["--transport", transport]
     before = passed_on()
     tierwise("disk", "up", "compat", *make)
     try:
@@ -29,6 +48,7 @@ def _use(file_system: str, size: str) -> None:
         kept, lost = mount / "kept", mount / "lost"
         _write(kept, flush=True)
         writes = json.loads(tierwise("disk", "stats", "compat", "--format", "json"))
+        assert writes["transport"] == transport, writes["transport"]
         assert "compat" in tierwise("disk", "list")
         assert groups(), "no group"
         _keep_in_memory(mount)
@@ -42,7 +62,7 @@ def _use(file_system: str, size: str) -> None:
         tierwise("disk", "down", "compat")
     assert not left_behind(), left_behind()
     assert passed_on() == before, f"the root group passes on {passed_on()}, and {before} before"
-    print(f"{file_system}: {str(writes)[:200]}")
+    print(f"{file_system} by {transport}: {str(writes)[:200]}")
 
 
 def _keep_in_memory(mount: Path) -> None:
@@ -81,4 +101,20 @@ def dies() -> None:
     print(output.strip().splitlines()[-1])
 
 
-CHECKS = [ext4, xfs, dies]
+def killed() -> None:
+    """A server that is killed while its disk is written leaves nothing after `disk down`."""
+    mount = work_folder("disk-killed")
+    for transport in _transports():
+        make = ["--profile", "hdd-7k2", "--size", "128M", "--mount", mount, "--transport", transport]
+        tierwise("disk", "up", "killed", *make)
+        server = json.loads(tierwise("disk", "stats", "killed", "--format", "json"))["server_pid"]
+        writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={mount}/file", "bs=64k", "oflag=dsync"])
+        time.sleep(2)
+        os.kill(server, signal.SIGKILL)
+        assert writer.wait(60) != 0, "the writer saw no error"
+        tierwise("disk", "down", "killed")
+        assert not left_behind(), left_behind()
+    print(f"killed: {', '.join(_transports())}")
+
+
+CHECKS = [ext4, xfs, dies, killed]

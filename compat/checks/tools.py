@@ -61,13 +61,14 @@ def groups() -> list[Path]:
 
 
 def left_behind() -> list[str]:
-    """tierwise's leftover mounts, loop devices, control groups, processes and ledger entries.
+    """tierwise's leftover mounts, loop and ublk devices, control groups, processes and ledger entries.
 
     In the root of an image, the machine's ledger is a mount too.
     """
     mounts = [line for line in run("mount").splitlines() if " on /run/tierwise type " not in line]
     lines = [line for line in mounts if "tierwise" in line or str(WORK) in line]
     lines += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
+    lines += [str(device) for device in Path("/dev").glob("ublk[bc]*")]
     lines += [str(group) for group in groups()]
     lines += [str(entry) for entry in Path("/run/tierwise").glob("*.json")]
     lines += subprocess.run(

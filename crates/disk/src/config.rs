@@ -187,7 +187,7 @@ pub enum DiskError {
         "no FUSE over io_uring here: it needs Linux 6.14 with CONFIG_FUSE_IO_URING, and io_uring allowed"
     )]
     NoIoUring,
-    /// As above.
+    /// The same of block devices of the server itself.
     #[error("no ublk here: {0}; it needs Linux 6.5 and its module (modprobe ublk_drv)")]
     NoUblk(io::Error),
     /// The profile cannot be read.

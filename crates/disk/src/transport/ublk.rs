@@ -244,6 +244,14 @@ impl Control {
         Ok(info.device)
     }
 
+    /// Makes and deletes a device.
+    fn require_devices(&mut self, mark: u64) -> io::Result<()> {
+        let number = self.add(mark, 1 << 20, false)?;
+        let opened = File::open(format!("/dev/ublkc{number}")).map(drop);
+        self.delete(number)?;
+        opened
+    }
+
     /// Deletes a stopped device; its number may last until its last user has closed it.
     fn delete(&mut self, device: u32) -> io::Result<()> {
         match self.plain(DELETE_DEVICE_ASYNC, device) {
@@ -492,13 +500,15 @@ pub(crate) struct Ublk {
 }
 
 impl Ublk {
-    /// Fails where the kernel has no ublk, or the module is not loaded.
+    /// Fails where the kernel has no ublk, the module is not loaded, or new devices do not appear in `/dev`, as in
+    /// some containers.
     pub fn new(
         config: &ServerConfig,
         volatile_cache: bool,
         waker: &Waker,
     ) -> io::Result<(Self, Devices)> {
-        drop(Control::open()?);
+        let mark = mark_of(config.home());
+        Control::open()?.require_devices(mark)?;
         let (sender, orders) = channel();
         let mut start = 0;
         let partitions = config.partitions.iter().map(|partition| {
@@ -508,7 +518,7 @@ impl Ublk {
         let devices = Devices {
             orders: sender,
             waker: waker.try_clone()?,
-            mark: mark_of(config.home()),
+            mark,
             volatile_cache,
             partitions: partitions.collect(),
             live: Mutex::default(),
