@@ -129,6 +129,13 @@ def _case(spec: ValidationSpec, name: str) -> Case:
         ),
         ("[sizes]", '[settings.sqlite]\ncache_size = "1"\n[sizes]', "settings.sqlite"),
         ('server = "postgres"', 'server = "mariadb"\nselected = ["index:bench.i"]', "select tables"),
+        (
+            "[sizes]",
+            '[settings.mariadb]\nx = "1"\n[sizes]',
+            "settings.mariadb: no case has it",
+        ),
+        ("[placements]", '[placements]\nspare = { all = "own" }', "placements.spare: no case has it"),
+        ("[devices]", '[devices]\nspare = "ram"', "devices.spare: no placement is on it"),
         ("[devices]", "[devices", "TOML"),
     ],
 )
@@ -149,6 +156,11 @@ def test_wrong_cases_are_refused(tmp_path: Path, old: str, new: str, message: st
         ('server = "postgres"\n', "", "case accounts-1: client pgbench with no server: use server postgres"),
         ('server = "postgres"', 'server = "mariadb"', "client pgbench with server mariadb"),
         ('"sqlite-shell"', '"sqlite-shell"\nserver = "postgres"', "case shell: client .* leave server out"),
+        (
+            'load = "job"',
+            'load = "job"\nduty = 0.5',
+            "case restore: duty: .* runs a job once",
+        ),
         ('name = "restore"', 'name = "accounts-4"', "2 cases have the name accounts-4"),
     ],
 )
