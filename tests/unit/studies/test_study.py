@@ -112,7 +112,6 @@ def test_order_is_random() -> None:
             "variants.x.settings.sqlit: there is no such engine: did you mean sqlite?",
         ),
         ("[devices.d]", '[quick.sweep]\nvariant = ["x"]\n[devices.d]', "quick: sweep.variant names 'x'"),
-        ("[devices.d]", '[devices.e]\nprofile = "ram"\n[devices.d]', "devices.e: no placement is on it"),
         ("[devices.d]", "[variants.x]\nclients = 3\n[devices.d]", "variants.x: no sweep runs it"),
     ],
 )

@@ -295,7 +295,7 @@ def parse(text: str, file: str) -> Study:
     require_consistent(study, file)
     for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
         require_consistent(study.with_overrides(overrides), f"{file}: {part}")
-    for problem, fix in _unused(study):
+    for problem, fix in _unused_variants(study):
         raise TierwiseError(f"{file}: {problem}", fix)
     return study
 
@@ -340,11 +340,8 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
             yield f"paper.{number}.setting names {name!r}, which is not swept", f"use one of these: {known}"
 
 
-def _unused(study: Study) -> Iterator[tuple[str, str]]:
-    """Devices and variants that no run has."""
-    used = {device for each in study.placements.values() for device in (*each.roles.values(), each.default)}
-    for name in study.devices.keys() - used:
-        yield f"devices.{name}: no placement is on it", "leave it out, or name it in a placement"
+def _unused_variants(study: Study) -> Iterator[tuple[str, str]]:
+    """Variants that no run has."""
     sweeps = [study.sweep, *(part.sweep for part in (study.quick, study.paper_scale) if part.sweep)]
     for name in study.variants.keys() - {name for sweep in sweeps for name in sweep.variant}:
         yield f"variants.{name}: no sweep runs it", "name it in sweep.variant, or leave it out"

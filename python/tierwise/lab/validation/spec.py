@@ -127,16 +127,6 @@ class ValidationSpec(Record):
         named = {place for case in self.cases for place in (*case.recorded, *case.placements)}
         if unknown := named - self.placements.keys():
             raise ValueError(f"unknown placements {', '.join(sorted(unknown))}")
-        used = {device for name in self.placements for device in self.devices_of(name).values()}
-        servers = {str(case.server) for case in self.cases}
-        for table, entries, read in (
-            ("placements", self.placements.keys(), named),
-            ("devices", self.devices.keys(), used),
-            ("settings", self.settings.keys(), servers),
-        ):
-            if unread := sorted(entries - read):
-                user = "placement is on it" if table == "devices" else "case has it"
-                raise ValueError(f"{table}.{unread[0]}: no {user}; leave it out, or name it in one")
         return self
 
     @property
