@@ -207,7 +207,7 @@ class _Search:
             keeps_up_to=factors["all"],
             limits=limits,
             cores=self._cores,
-            answer=self._answer(first) if first else None,
+            answer=self._answer(first, locks=factors["locks"] is not None) if first else None,
             split=[role for role in Role if role in self._split],
         )
 
@@ -307,10 +307,11 @@ class _Search:
             what=what, roles=roles, factor=max(factor, 1.0) if factor <= self._factor else None
         )
 
-    def _answer(self, first: GrowthLimit) -> GrowthAnswer:
+    def _answer(self, first: GrowthLimit, *, locks: bool) -> GrowthAnswer:
+        """The answer to a limit; ``locks``: whether these alone saturate with the most cores."""
         match first.what:
             case "cores":
-                return self._more_cores()
+                return GrowthAnswer() if locks else self._more_cores()
             case "machine":
                 return self._machine_for(
                     lambda instance: self._keeps_up(
@@ -323,12 +324,10 @@ class _Search:
                 return self._other_devices(first)
 
     def _more_cores(self) -> GrowthAnswer:
-        """The least number of cores that keep up, by bisection."""
+        """The least number of cores that keep up, by bisection of its logarithm; the most do."""
         low, high = self._cores, self._many
-        if not self._keeps_up(_Case(self._free(), high, Scenario())):
-            return GrowthAnswer()
         while high - low > 1:
-            middle = (low + high) // 2
+            middle = max(math.isqrt(low * high), low + 1)
             if self._keeps_up(_Case(self._free(), middle, Scenario())):
                 high = middle
             else:

@@ -38,7 +38,7 @@ def flag_of(value: object, name: str) -> bool:
 
 def path_of(value: object, name: str) -> Path:
     """A path, or a text of one."""
-    if not isinstance(value, (str, Path)):
+    if not isinstance(value, (str, Path)) or value == "":
         raise TierwiseError(f"{name}: {value!r} is no path", "give a text or a pathlib.Path")
     return Path(value)
 

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.commands import Commands, import_command, require_commas
+from tierwise.cli.commands import Commands, import_command, require_commas, require_values
 from tierwise.cli.options import SETTINGS, defaults, without_color
 from tierwise.cli.printing import complain, echo
 from tierwise.model.errors import HostError, TierwiseError
@@ -78,6 +78,7 @@ def main(arguments: Sequence[str]) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:
                 signal.signal(number, signal.default_int_handler)
+        require_values(arguments)
         require_commas(arguments)
         with _machine_errors():
             app(arguments)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +97,19 @@ def require_commas(arguments: Sequence[str]) -> None:
                 raise TierwiseError(
                     f"{option}: {' '.join(devices)} are separate arguments", f"write {','.join(devices)}"
                 )
+
+
+def require_values(arguments: Sequence[str]) -> None:
+    """Refuse a text without content, which would be taken as the current directory, or as no list.
+
+    What follows ``--`` is the command of another program.
+    """
+    own = [*takewhile(lambda argument: argument != "--", arguments)]
+    for before, argument in pairwise(["tierwise", *own]):
+        option, equals, value = argument.partition("=")
+        name, given = (option, value) if argument.startswith("--") and equals else (before, argument)
+        if not given.strip(" ,"):
+            raise TierwiseError(f"{name}: the value {given!r} is empty", "give a value, or leave it out")
 
 
 def _names_a_device(argument: str) -> bool:

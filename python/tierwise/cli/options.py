@@ -199,12 +199,15 @@ def defaults() -> dict[str, Any]:
     file = user_config_path("tierwise") / CONFIG_FILE
     if not file.exists():
         return {}
-    return _with_parameter_names(parse_toml(read_text(file, "make it readable"), str(file)))
+    return _with_parameter_names(parse_toml(read_text(file, "make it readable"), str(file)), str(file))
 
 
-def _with_parameter_names(table: dict[str, Any]) -> dict[str, Any]:
-    """Options are written ``own-storage`` on the command line and in the file."""
-    return {
-        name.replace("-", "_"): _with_parameter_names(value) if isinstance(value, dict) else value
-        for name, value in table.items()
-    }
+def _with_parameter_names(table: dict[str, Any], where: str) -> dict[str, Any]:
+    """Options are written ``own-storage`` on the command line and in the file; an empty text is refused."""
+    named: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, str) and not value.strip(" ,"):
+            raise TierwiseError(f"{where}: {name} is empty", "give a value, or leave it out")
+        inner = _with_parameter_names(value, where) if isinstance(value, dict) else value
+        named[name.replace("-", "_")] = inner
+    return named

@@ -11,7 +11,7 @@ import typer
 
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, Png, show, simulations
+from tierwise.cli.output import Format, FormatOption, Png, counted, show, simulations
 from tierwise.cli.printing import echo
 from tierwise.cluster.simulations import distributed
 from tierwise.device_models.instances import find_instance
@@ -62,7 +62,8 @@ def predict_joint(
         raise TierwiseError(f"{len(names)} recordings without --place share no device", _EXAMPLE)
     asked = [_scenarios(text, list(names), machine) for text in places]
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
-    answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
+    with counted("simulating", opt.progress_console(to_stderr=True)):
+        answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
     document = [block for answer in answers for block in joint_document(answer)]
     show(document, {"predictions": [*chain(*answers)]}, "joint-prediction", format)
 
@@ -219,10 +220,11 @@ def predict(
         counted = None if unit is None else parse_unit(unit)
         predictor = Predictor.open(recordings[0], seeds=seeds, fresh=fresh, unit=counted, names=names)
         distribute(predictor.replayer, recordings[0])
-        if devices is not None:
-            answers, document, content = _ranked(predictor, names_in(devices), machine)
-        else:
-            answers, document, content = _predicted(predictor, placements, machine)
+        with simulations(predictor, opt.progress_console(to_stderr=True)):
+            if devices is not None:
+                answers, document, content = _ranked(predictor, names_in(devices), machine)
+            else:
+                answers, document, content = _predicted(predictor, placements, machine)
     judged = usability(predictor)
     content |= {"recorded": predictor.run, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
@@ -238,8 +240,7 @@ _Answered = tuple[list[Prediction], Document, dict[str, Any]]
 
 def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Answered:
     """Predictions of the best placements, then the ranking as a document and in fields."""
-    with simulations(predictor, opt.progress_console(to_stderr=True)):
-        ranking = rank(predictor, devices, machine)
+    ranking = rank(predictor, devices, machine)
     document = ranking_document(predictor.run, predictor.as_recorded, ranking)
     return ranking.closer, document, {"ranking": ranking}
 

@@ -67,6 +67,7 @@ def examine() -> list[Check]:
         _device(
             Path("/dev/loop-control"), "loop devices", "modprobe loop; in a container run with --privileged"
         ),
+        _ublk(),
         _mounts(),
         _tool("mkfs.ext4", "apt-get install e2fsprogs", emulation=True),
         _tool("mkfs.xfs", "apt-get install xfsprogs (only for --fs xfs)"),
@@ -107,6 +108,12 @@ def _device(path: Path, name: str, fix: str) -> Check:
         return Check(name, False, f"{path} is missing", fix, emulation=True)
     usable = os.access(path, os.R_OK | os.W_OK)
     return Check(name, usable, str(path) if usable else f"{path} is not accessible", fix, emulation=True)
+
+
+def _ublk() -> Check:
+    path = Path("/dev/ublk-control")
+    fix = "modprobe ublk_drv, with Linux 6.5 or later (a shorter way to emulated disks)"
+    return Check("ublk", path.exists(), str(path) if path.exists() else f"{path} is missing", fix)
 
 
 def _mounts() -> Check:

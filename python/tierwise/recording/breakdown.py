@@ -50,7 +50,7 @@ class ForeignProgram(Foreign):
     """Its name, as the kernel shows it."""
     pids: list[int] = []
     """Its processes, the busiest first; at most a few."""
-    cpu_share: float = 0.0
+    cpu_share: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     """Processor time during bursts, as a share of all cores."""
 
 

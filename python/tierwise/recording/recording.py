@@ -12,19 +12,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import Field
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
-from tierwise.model.input_files import open_regular
+from tierwise.model.input_files import open_regular, validated
 from tierwise.model.output_files import empty_folder
 from tierwise.model.placement import Role
-from tierwise.model.units import SECTOR_BYTES
+from tierwise.model.units import MOST_BYTES, SECTOR_BYTES
 from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
 from tierwise.recording.buffer import BUFFER_FILE, BufferContent, read_buffer
 from tierwise.recording.relations import Relation, Relations, read_names, relations
 from tierwise.results.measurements import Foreign
+
+_MOST_CORES = 1 << 16
+Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
+Sectors = Annotated[int, Field(ge=0, le=MOST_BYTES // SECTOR_BYTES)]
+Latency = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
+"""In microseconds."""
 
 
 class ChainLink(Foreign):
@@ -38,7 +46,7 @@ class ChainLink(Foreign):
     """The kernel's name of the device."""
     label: str | None = None
     """The name that its owner or maker gave it: of a volume, a backing file, a model."""
-    sectors: int | None = None
+    sectors: Sectors | None = None
     rotational: bool | None = None
     """Whether the kernel reports the disk as rotational."""
 
@@ -98,6 +106,7 @@ TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables."""
 TABLE_FILES = tuple(f"{name}.parquet" for name in TABLES)
 """Their files, in the same order."""
+_COPY = "copy the recording again from where it was made, or record again"
 _FIX = "name a folder that tierwise record has written, with all of its files"
 _WHOLE = 0.9
 """Share of the time that bursts cover at least where nothing was left out; that of ``crates/work``."""
@@ -108,11 +117,11 @@ _FOREIGN_CPU_SHARE = 0.05
 class Machine(Foreign):
     """The machine of the recorded run."""
 
-    cores: int
-    core_limit: float | None = None
+    cores: int = Field(ge=0, le=_MOST_CORES)
+    core_limit: float | None = Field(default=None, gt=0, le=_MOST_CORES, allow_inf_nan=False)
     """Cores that the server may use, by its affinity and its control groups, if that is fewer."""
-    memory_bytes: int
-    processes_bytes: int = 0
+    memory_bytes: Bytes
+    processes_bytes: Bytes = 0
     """Memory of the recorded processes, without the page cache; 0 if that was not seen."""
     processor: str
     kernel: str
@@ -135,13 +144,13 @@ class Device(Foreign):
     roles: list[Role]
     shared: int
     """Partitions with the same number share one physical device."""
-    first_sector: int
-    sectors: int
+    first_sector: Sectors
+    sectors: Sectors
     profile: str | None
     """TOML, if the device was an emulated one."""
-    path_us: float | None = None
+    path_us: Latency | None = None
     """Latency of the path to an emulated device that its server compensates; ``None`` in older recordings."""
-    path_added_us: list[tuple[int, float]] = []
+    path_added_us: list[tuple[int, Latency]] = []
     """By how much longer that path is with more requests outstanding, by their number; empty if unknown."""
     write_cache: bool
     chain: list[ChainLink] = []
@@ -201,7 +210,7 @@ class About(Foreign):
     engine_version: str | None
     settings: dict[str, str]
     machine: Machine
-    duration_s: float
+    duration_s: float = Field(ge=0, le=1e8, allow_inf_nan=False)
     bursts: list[Burst]
     devices: list[Device]
     losses: Losses
@@ -209,9 +218,9 @@ class About(Foreign):
     transactions: int | None
     counters: dict[str, int] = {}
     """Increase of the engine's own counters; empty if they were not read."""
-    data_directory_bytes: int | None = None
+    data_directory_bytes: Bytes | None = None
     """Size of all files of the engine's data directory, if known."""
-    role_bytes: dict[Role, int] = {}
+    role_bytes: dict[Role, Bytes] = {}
     """The same by role of the files; empty in older recordings."""
     relations: list[Relation] = []
     """Tables and indexes by their files; empty if the server was not asked, and in older recordings."""
@@ -251,7 +260,8 @@ class Recording:
             whole: read and check every table too, which takes seconds for ten million rows.
         """
         refuse_other(path)
-        return cls(path, About.model_validate_json(_core.read_recording(path, whole)))
+        about = _core.read_recording(path, whole)
+        return cls(path, validated(About, about, str(path / ABOUT_FILE), _COPY))
 
     @property
     def warnings(self) -> list[str]:

@@ -51,7 +51,6 @@ def test_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:
         (["--record", str(tmp_path / "file" / "in")], "file is not a directory"),
         (["--record", str(tmp_path), "--duty", "2"], "--duty"),
         (["--duty", "1/5"], "--duty is of --record"),
-        (["--placements", " , "], "--placements names none"),
     ):
         refused = CliRunner().invoke(app, [*asked, *options])
         assert isinstance(refused.exception, TierwiseError) and said in str(refused.exception)

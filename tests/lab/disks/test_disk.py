@@ -194,9 +194,10 @@ def test_only_a_volatile_cache_is_flushed_before_and_after_a_cut(
             assert log.writes >= 10
             assert log.flushes >= 10 if flushed else log.flushes == 0
             disk.cut()
+        transport = disk.stats().transport
         os.kill(disk.stats().server_pid, 9)
     # The next user of a loop device inherits the setting, and must lose no flush.
-    assert len(left) >= 6 and set(left) == {"write back"}
+    assert transport == "ublk" or (len(left) >= 6 and set(left) == {"write back"})
     assert traces(NAME, mount_dir) == []
 
 

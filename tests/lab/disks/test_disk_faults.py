@@ -73,7 +73,8 @@ def test_a_random_subset_keeps_whole_sectors_of_old_or_new(disk: EmulatedDisk) -
 def test_who_had_a_file_open_gets_errors_for_good(disk: EmulatedDisk) -> None:
     descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
     disk.cut()
-    os.pwrite(descriptor, b"b" * 4096, 0)
+    # Without a loop device, the file system knows at once.
+    assert error_of(lambda: os.pwrite(descriptor, b"b" * 4096, 0)) in (None, errno.EIO)
     assert error_of(lambda: os.fsync(descriptor)) == errno.EIO
     (disk.mounts["data"] / "new").write_bytes(b"c")
     assert (disk.mounts["data"] / "file").read_bytes() == b"a" * 4096
@@ -100,6 +101,8 @@ def test_who_keeps_a_cut_disk_from_going_down_is_named(
 ) -> None:
     descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
     disk.cut()
+    if disk.stats().transport == "ublk":
+        pytest.skip("the device is gone, whoever has a file of it open")
     monkeypatch.setattr(block_devices, "_GONE_AFTER_S", 0.2)
     with pytest.raises(TierwiseError, match=rf"loop\d+ in use by {os.getpid()} \("):
         disk.down()

@@ -14,7 +14,7 @@ from support.fake_replay import REQUESTS, FakeReplay, about
 from support.paths import RECORDINGS
 from tierwise import _core
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
-from tierwise.advise.growing import Growing, parse_factor
+from tierwise.advise.growing import Growing, _Case, _Search, parse_factor
 from tierwise.cli import app
 from tierwise.device_models.instances import find_instances
 from tierwise.model.errors import TierwiseError
@@ -62,7 +62,7 @@ def asked(
     fake: Limited, devices: Sequence[str] = ("gp3", "nvme-dc"), recorded: About | None = None, **more: Any
 ) -> Advice:
     predictor = Predictor(recorded or about(), [], Replayer(fake), model_error=ModelError())
-    return advise(predictor, AdviceOptions(list(devices), grow=3.0, **more))
+    return advise(predictor, AdviceOptions(list(devices), **{"grow": 3.0, **more}))
 
 
 def grown(advice: Advice) -> Growing:
@@ -109,6 +109,22 @@ def test_cores_that_saturate_are_counted() -> None:
     assert growth.first and growth.first.factor == pytest.approx(1.24, rel=0.03)
     assert growth.answer and growth.answer.cores == 5 and growth.answer.instance is None
     assert "You need 5 cores for 3 times the load." in growing_sentences(advice, growth)[0]
+
+
+def test_the_least_number_of_cores_is_found_in_few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most cores, which had been simulated, were again; then half, a quarter and so on, one at a time."""
+    monkeypatch.setitem(CAPACITY, "recorded", 1000.0)
+    asked_for: list[int] = []
+    keeps_up = _Search._keeps_up
+
+    def counted(search: _Search, case: _Case) -> bool:
+        asked_for.append(case.cores)
+        return keeps_up(search, case)
+
+    monkeypatch.setattr(_Search, "_keeps_up", counted)
+    answer = grown(asked(Limited(per_core=10.0), grow=100.0)).answer
+    assert answer and answer.cores == 10
+    assert len(asked_for) <= 6 and 1024 not in asked_for, asked_for
 
 
 def test_a_machine_with_so_many_cores_is_named_with_its_price() -> None:

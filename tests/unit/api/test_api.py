@@ -126,6 +126,7 @@ def test_a_wrong_term_is_named(
         (lambda run: run.rank("nvme-dc", rate_per_s=5), "--rate: placements are ranked"),
         (lambda _: tw.open_recording(RECORDING, fresh="no"), "'no' is neither True nor False"),  # type: ignore[arg-type]
         (lambda _: tw.open_recording(5), "path: 5 is no path"),  # type: ignore[arg-type]
+        (lambda _: tw.open_recording(""), "path: '' is no path"),
         (lambda _: tw.record("out").__enter__(), "neither engine nor pid"),
         (lambda _: tw.record("out", engine="postgres", pid=1).__enter__(), "both given"),
         (lambda _: tw.device("nvme-dc").simulate("randread-4k", counts=1), "counts is no field of a job"),

@@ -76,6 +76,9 @@ def test_defaults_come_from_the_environment_and_a_file(tmp_path: Path) -> None:
     (config / "config.toml").write_text("[study")
     broken = tierwise(*show, XDG_CONFIG_HOME=str(tmp_path))
     assert broken.returncode == 2 and "config.toml" in broken.stderr
+    (config / "config.toml").write_text('[study.run]\nown-storage = ""\n')
+    empty = tierwise(*show, XDG_CONFIG_HOME=str(tmp_path))
+    assert empty.returncode == 2 and "config.toml: own-storage is empty" in empty.stderr
 
 
 def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,14 +113,35 @@ def test_unknown_names_are_suggested() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ("study run commit-rate --dry-run --own-storage @", "--own-storage"),
+        ("study run commit-rate --dry-run --own-storage=@", "--own-storage"),
+        ("study run commit-rate --dry-run --placements @", "--placements"),
+        ("advise keyed-update --devices nvme-dc --have @", "--have"),
+        ("advise keyed-update --devices nvme-dc --recorded-on @", "--recorded-on"),
+        ("predict keyed-update --memory @", "--memory"),
+        ("predict keyed-update --place @", "--place"),
+        ("profile @", "profile"),
+    ],
+)
+@pytest.mark.parametrize("empty", ["", " ", ","])
+def test_an_empty_value_is_refused(arguments: str, named: str, empty: str) -> None:
+    """A path of nothing was the current directory, and a list of nothing was no list."""
+    done = tierwise(*(part.replace("@", empty) for part in arguments.split()))
+    refusal = f"tierwise: {named}: the value {empty!r} is empty: give a value, or leave it out\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", refusal)
+
+
+def test_an_empty_value_of_another_program_is_its_own() -> None:
+    assert "is empty" not in tierwise("record", "--", "/nonexistent/program", "").stderr
+
+
+@pytest.mark.parametrize(
     ("options", "line"),
     [
         (("--memory", "999999999T"), "--memory: 999999999T is more than 1,048,576T: write for example 4G"),
         (("--memory", "1"), "--memory: 1 is 1 byte: write the unit"),
-        (("--memory", ""), "--memory: '' is not a size above 0"),
-        (("--buffer", ""), "--buffer: '' is not a size above 0"),
-        (("--instance", ""), "--instance: '' is not known"),
-        (("--unit", ""), "--unit: '' is no unit of work"),
         (("--place", "log=#2"), "a device has no name: write for example nvme-dc"),
         (("--set", "commit_delay=1") * 17, "settings: List should have at most 16 items"),
     ],

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import tierwise as tw
 from support.commands import tierwise
@@ -72,3 +74,17 @@ def test_a_notebook_replaces_no_file_of_a_recording(tmp_path: Path) -> None:
     with pytest.raises(tw.TierwiseError, match="name a place"):
         view.to_html("/proc/nowhere/page.html")
     assert (copy / "about.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["one recording", "several recordings"])
+def test_a_prediction_draws_that_it_simulates(joint: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = StringIO()
+    terminal = Console(file=drawn, force_terminal=True)
+    monkeypatch.setattr("tierwise.cli.options.progress_console", lambda **_: terminal)
+    arguments: list[str | Path] = [RECORDINGS / "order-entry", "--clients", "2"]
+    if joint:
+        place = "order-entry.log=nvme-dc#1,pgbench-10gb.log=nvme-dc#1"
+        arguments = [RECORDINGS / "order-entry", RECORDINGS / "pgbench-10gb", "--place", place]
+    done = tierwise("predict", *arguments, "--seeds", "2")
+    assert done.returncode == 0, done
+    assert "simulating" in drawn.getvalue()

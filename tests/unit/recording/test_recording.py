@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from support.paths import ROOT
+from support.paths import RECORDINGS, ROOT
 from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
@@ -134,3 +137,37 @@ def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path)
     (left / "calls.parquet").unlink()
     remove_recording(left)
     assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("duration_s", 1e300),
+        ("machine.core_limit", -1),
+        ("machine.core_limit", 1e300),
+        ("machine.memory_bytes", 2**63),
+        ("devices.1.path_us", -1),
+        ("devices.1.path_us", 1e300),
+        ("devices.1.path_added_us", [[1, 1e300]]),
+        ("devices.1.sectors", 2**63),
+        ("devices.1.chain", [{"depth": 0, "kind": "ext4", "sectors": 2**63}]),
+        ("data_directory_bytes", 2**63),
+        ("role_bytes", {"log": 2**63}),
+        ("foreign_programs", [{"program": "cc", "pids": [1], "cpu_share": 1e300}]),
+        ("relations", [{"path": "base/5/1", "name": "public.a", "kind": "blob"}]),
+    ],
+)
+def test_a_field_beyond_its_range_is_refused_by_name(field: str, value: object, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(RECORDINGS / "order-entry", copy)
+    about: Any = json.loads((copy / "about.json").read_text())
+    *above, name = field.split(".")
+    inner = about
+    for part in above:
+        inner = inner[int(part) if part.isdigit() else part]
+    inner[name] = value
+    (copy / "about.json").write_text(json.dumps(about))
+    with pytest.raises(TierwiseError) as refused:
+        Recording.open(copy)
+    assert refused.value.message.startswith(f"{copy / 'about.json'}: {field}")
+    assert refused.value.fix.startswith("copy the recording again")

@@ -105,7 +105,7 @@ def test_times_of_other_work_are_not_compared(change: dict[str, Any]) -> None:
     assert "times" not in both.headline
     rows = [row for pair in both.pairs for row in pair.rows]
     assert not [row for row in rows if row.what in ("elapsed", "rate") and row.verdict]
-    assert [row for row in rows if row.level == "role" and row.ratio], "counters still are"
+    assert not [row for row in rows if row.level in ("lap", "role") and row.ratio], "nor are totals"
 
 
 @pytest.mark.parametrize("fixed", ["transactions", "seconds"])
@@ -119,6 +119,10 @@ def test_a_mix_is_compared_at_any_scale_by_its_rate_where_the_time_is_fixed(fixe
     by_time = row(both, "all-hdd", "", "elapsed"), row(both, "all-hdd", "", "elapsed without log wait")
     assert [bool(figure.verdict) for figure in by_time] == [fixed == "transactions"] * 2
     assert row(both, "all-hdd", "", "rate").verdict
+    totals = [row(both, "all-hdd", "log", what).ratio for what in ("bytes written", "flushes", "busy")]
+    assert [ratio is not None for ratio in totals] == [fixed == "transactions"] * 3
+    assert row(both, "all-hdd", "", "p99 latency").ratio and row(both, "all-hdd", "", "log wait share").ratio
+    assert "Totals of unequal work" in in_format(both, "md")
 
 
 def test_each_pattern_is_compared_by_itself_and_no_rate_of_them_all() -> None:

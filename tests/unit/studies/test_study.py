@@ -112,6 +112,7 @@ def test_order_is_random() -> None:
             "variants.x.settings.sqlit: there is no such engine: did you mean sqlite?",
         ),
         ("[devices.d]", '[quick.sweep]\nvariant = ["x"]\n[devices.d]', "quick: sweep.variant names 'x'"),
+        ("[devices.d]", "[variants.x]\nclients = 3\n[devices.d]", "variants.x: no sweep runs it"),
     ],
 )
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:

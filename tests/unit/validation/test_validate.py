@@ -129,26 +129,11 @@ def _case(spec: ValidationSpec, name: str) -> Case:
         ),
         ("[sizes]", '[settings.sqlite]\ncache_size = "1"\n[sizes]', "settings.sqlite"),
         ('server = "postgres"', 'server = "mariadb"\nselected = ["index:bench.i"]', "select tables"),
-        ("[devices]", "[devices", "TOML"),
-    ],
-)
-def test_wrong_cases_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
-    with pytest.raises(TierwiseError, match=message) as refused:
-        load(_file(tmp_path, TOML.replace(old, new)))
-    assert "cases.toml" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
         (
-            'options = { mode = "simple" }',
-            'options = { mode = "simpel" }',
-            "case accounts-1: pgbench: option 'mode'",
+            'load = "job"',
+            'load = "job"\nduty = 0.5',
+            "case restore: duty: .* runs a job once",
         ),
-        ('server = "postgres"\n', "", "case accounts-1: client pgbench with no server: use server postgres"),
-        ('server = "postgres"', 'server = "mariadb"', "client pgbench with server mariadb"),
-        ('"sqlite-shell"', '"sqlite-shell"\nserver = "postgres"', "case shell: client .* leave server out"),
         ('name = "restore"', 'name = "accounts-4"', "2 cases have the name accounts-4"),
     ],
 )

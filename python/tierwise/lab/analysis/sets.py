@@ -10,7 +10,6 @@ from tierwise.lab.analysis.conditions import devices_of, facts_of, other_work, s
 from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
 from tierwise.lab.analysis.measures import (
     MEASURES,
-    TIMES_OF_RUNS,
     Kind,
     Part,
     lap_part,
@@ -108,6 +107,9 @@ _SPEEDS = {
     "rate": ("B faster", "B slower"),
 }
 _MORE_OR_LESS = ("B more", "B less")
+_TOTALS: tuple[Kind, ...] = ("seconds", "bytes", "count")
+_OF_EACH = {"p99 latency", "mean write size"}
+"""Measures of these kinds that are no totals of a run, but of a transaction or a request."""
 
 
 class SetRow(Record):
@@ -144,14 +146,18 @@ class SetRow(Record):
 def rows_of(
     a: Sequence[RunResult], b: Sequence[RunResult], measure: Measure, *, same_work: bool = True
 ) -> Iterator[SetRow]:
-    """The whole run, its scores, then laps, then roles, of valid runs; times of other work have no ratio."""
-    unequal = TIMES_OF_RUNS if measure == "rate" else frozenset[str]()
-    if any(run.patterns for run in [*a, *b]):
-        unequal |= {"rate"}  # of all patterns together: the fastest one decides it
+    """The whole run, its scores, then laps, then roles, of valid runs; what only equal work has has no ratio.
+
+    These are totals, of runs as a whole where each did other transactions, and speeds.
+    """
+    of_patterns = any(run.patterns for run in [*a, *b])
     for row in _every_row(a, b):
-        timed = row.what in _SPEEDS or row.level == "score"
-        of_unequal = row.level == "run" and row.what in unequal
-        yield row.changed(ratio=None) if of_unequal or (timed and not same_work) else row
+        total = row.kind in _TOTALS and row.what not in _OF_EACH
+        unequal = not same_work and (total or row.what in _SPEEDS or row.level == "score")
+        unequal |= measure == "rate" and total and row.level != "lap"
+        # The rate of all patterns together is decided by the fastest one.
+        unequal |= of_patterns and row.level == "run" and row.what == "rate"
+        yield row.changed(ratio=None) if unequal else row
 
 
 def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:

@@ -156,9 +156,6 @@ def run(
     """
     if fresh and resume:
         raise TierwiseError("--fresh and --resume", "give one of the two")
-    chosen_placements = names_in(placements or "")
-    if placements is not None and not chosen_placements:
-        raise TierwiseError("--placements names none", "name some of the study, or leave it out")
     options = StudyOptions(
         quick=quick,
         scale=scale,
@@ -168,7 +165,7 @@ def run(
         repeats=repeats,
         devices=device or [],
         place=place or [],
-        placements=chosen_placements,
+        placements=names_in(placements or ""),
         only=only,
         engine=engine,
         own_storage=own_storage,

@@ -15,7 +15,8 @@ from tierwise.report.render.text import csv_text
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
 _HOW = (
     "Medians and ratios of medians with 95\u00a0% bootstrap intervals; a verdict needs 3 repeats on each "
-    "side. ≥ and ≤ are bounds: a lap was stopped at the cap."
+    "side. ≥ and ≤ are bounds: a lap was stopped at the cap. Totals of unequal work, as of "
+    "runs of a fixed duration, have no ratio."
 )
 _CSV_COLUMNS = (
     "pair", "level", "name", "measure", "kind", "a", "a_low", "a_high", "a_bound", "a_repeats",

@@ -295,6 +295,8 @@ def parse(text: str, file: str) -> Study:
     require_consistent(study, file)
     for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
         require_consistent(study.with_overrides(overrides), f"{file}: {part}")
+    for problem, fix in _unused_variants(study):
+        raise TierwiseError(f"{file}: {problem}", fix)
     return study
 
 
@@ -336,6 +338,13 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
         for name in figure.setting.keys() - swept.keys():
             known = ", ".join(swept) or "none"
             yield f"paper.{number}.setting names {name!r}, which is not swept", f"use one of these: {known}"
+
+
+def _unused_variants(study: Study) -> Iterator[tuple[str, str]]:
+    """Variants that no run has."""
+    sweeps = [study.sweep, *(part.sweep for part in (study.quick, study.paper_scale) if part.sweep)]
+    for name in study.variants.keys() - {name for sweep in sweeps for name in sweep.variant}:
+        yield f"variants.{name}: no sweep runs it", "name it in sweep.variant, or leave it out"
 
 
 _OF_A_WHOLE_STUDY = ("sweep", "placements", "repeats", "cuts", "deaths", "durability", "dying", "estimate_s")
