@@ -70,6 +70,8 @@ check-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks
+	$(BIN)/mypy compat
 	cd $(VENV) && bin/python -m mypy.stubtest tierwise._core
 	$(MAKE) docs
 

@@ -28,6 +28,10 @@ CHANCE = 0.002
 Key = tuple[str, str, str, int, str]
 
 
+def _silent(_: str) -> None:
+    """The judgement of each recording needs no line of its own."""
+
+
 def main() -> int:
     """Judge, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -35,12 +39,12 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=_core.Replay.mechanisms())
     options = parser.parse_args()
     rounds = rounds_in(options.folder)
-    whole = judge(rounds, str)[0]
+    whole = judge(rounds, _silent)[0]
     print("| switched off | interval score | predicted | rises by | reproduced | rises by | |")
     print("|" + " --- |" * 7)
     print(_row("nothing", whole, "", "", ""), flush=True)
     for name in options.only:
-        judged = judge(rounds, str, [name])[0]
+        judged = judge(rounds, _silent, [name])[0]
         rises = _rise(_predicted(whole), _predicted(judged)), _rise(_reproduced(whole), _reproduced(judged))
         print(_row(name, judged, *map(_interval, rises), _meaning(*rises)), flush=True)
     return 0

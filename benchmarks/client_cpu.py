@@ -25,7 +25,7 @@ from pgbench_script import scripts
 from tierwise import _core
 from tierwise.host import ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Engine
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.engines.postgres.binaries import embedded
 from tierwise.lab.workloads import Workload
 
@@ -50,6 +50,7 @@ def main() -> int:
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
     server = engines.create("postgres", settings)
     with ledger.directory("client-cpu", parent, 0o711) as place, server as engine:
+        assert isinstance(engine, PostgresEngine)
         _fill(engine, workload, options.scale, place)
         ours, theirs = [], []
         for repeat in range(options.repeats + 1):
@@ -71,7 +72,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _fill(engine: Engine, workload: Workload, scale: float, place: Path) -> None:
+def _fill(engine: PostgresEngine, workload: Workload, scale: float, place: Path) -> None:
     places = {role: place / role.value for role in engine.roles}
     for directory in places.values():
         directory.mkdir()
@@ -84,7 +85,7 @@ def _fill(engine: Engine, workload: Workload, scale: float, place: Path) -> None
         connection.execute("VACUUM ANALYZE")
 
 
-def _tierwise(engine: Engine, workload: Workload, options: argparse.Namespace) -> Sample:
+def _tierwise(engine: PostgresEngine, workload: Workload, options: argparse.Namespace) -> Sample:
     program = workload.resolve(options.scale)
     clients = _core.Clients("postgres", engine.dsn(), program.json, options.clients, SEED)
     report = json.loads(clients.run(options.transactions))
@@ -92,7 +93,7 @@ def _tierwise(engine: Engine, workload: Workload, options: argparse.Namespace) -
     return Sample(report["client_cpu_s"] / count * 1e6, count / report["elapsed_s"])
 
 
-def _pgbench(engine: Engine, workload: Workload, options: argparse.Namespace, repeat: int) -> Sample:
+def _pgbench(engine: PostgresEngine, workload: Workload, options: argparse.Namespace, repeat: int) -> Sample:
     # Far above what the clients of tierwise, who go on after the greatest number, will reach.
     first_number = (repeat + 1) * 10**12
     written = scripts(workload, options.scale, options.clients, first_number)

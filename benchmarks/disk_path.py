@@ -115,7 +115,7 @@ def emulated(name: str, profile: profiles.Profile, transport: Transport) -> Iter
         parts = [Partition(WHOLE, SIZE_BYTES)]
         with EmulatedDisk.up(f"{name}-{transport}"[-32:], profile, parts, point, transport=transport) as disk:
             mounts.unmount(point)
-            yield Device(name, transport, Path(disk.stats().partitions[WHOLE].loop), disk)
+            yield Device(name, transport, Path(disk.stats().partitions[WHOLE].device), disk)
 
 
 @contextmanager
@@ -211,7 +211,8 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--profiles", nargs="*", default=PROFILES, metavar="NAME")
-    parser.add_argument("--transports", nargs="*", default=get_args(Transport), choices=get_args(Transport))
+    here = [way for way in get_args(Transport) if way != "ublk" or Path("/dev/ublk-control").exists()]
+    parser.add_argument("--transports", nargs="*", default=here, choices=get_args(Transport))
     asked = parser.parse_args()
     sys.exit(0 if report(measure(asked.profiles, asked.transports, asked.repeats)) else 1)
 

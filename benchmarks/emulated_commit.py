@@ -136,12 +136,18 @@ def _delaying(folder: Path) -> Path:
 @contextmanager
 def _server(data: Path, log: Path, socket: Path, variables: dict[str, str]) -> Iterator[Path]:
     """A server with its log in a directory of its own, filled for pgbench; its socket's directory."""
+    uid, gid = ids(server_user()) or (os.geteuid(), os.getegid())
     for each in (data, log, socket):
         each.mkdir(mode=0o700)
-        os.chown(each, *ids(server_user()))
+        os.chown(each, uid, gid)
     _run([_BIN / "initdb", "-D", data, "-X", log, "-A", "trust", "-N", "-U", "bench"])
     settings = _SETTINGS | {"unix_socket_directories": str(socket)}
-    argv = [_BIN / "postgres", "-D", data, *(f"--{name}={value}" for name, value in settings.items())]
+    argv: list[str | Path] = [
+        _BIN / "postgres",
+        "-D",
+        data,
+        *(f"--{name}={value}" for name, value in settings.items()),
+    ]
     server = programs.start("emulated-commit", argv, variables=variables)
     try:
         for _ in range(100):
@@ -160,8 +166,8 @@ def _server(data: Path, log: Path, socket: Path, variables: dict[str, str]) -> I
 
 def _rate(socket: Path, seconds: int) -> float:
     """Transactions a second of pgbench's simple update by 4 clients."""
-    argv = ["pgbench", "-h", socket, "-U", "bench", "-n", "-N", "-c", "4", "-T", str(seconds), "postgres"]
-    shown = _run(argv)
+    argv = ["pgbench", "-h", str(socket), "-U", "bench", "-n", "-N", "-c", "4", "-T", str(seconds)]
+    shown = _run([*argv, "postgres"])
     return float(next(line for line in shown.splitlines() if line.startswith("tps")).split()[2])
 
 

@@ -80,7 +80,7 @@ def _tasks(folder: Path, count: int, seeds: int) -> list[OptionsTask]:
     sources = sorted(EXAMPLES.glob("*/"))
     for number in range(count):
         perturbed(sources[number % len(sources)], folder / f"shop-{number:05}", number)
-    tasks, _ = catalogue([f"{folder}/shop-*"])
+    tasks, _left_out = catalogue([f"{folder}/shop-*"])
     devices, terms, error = tuple(resolve(name).name for name in DEVICES), Terms(), ModelError.read()
     return [OptionsTask(task, devices, terms, seeds=seeds, model_error=error) for task in tasks]
 
@@ -137,13 +137,13 @@ def _warm(cluster: Executor, workers: int) -> None:
 
 
 def _start(_: int) -> None:
-    tasks, _ = catalogue([str(EXAMPLES / "keyed-update")])
+    tasks, _left_out = catalogue([str(EXAMPLES / "keyed-update")])
     devices = tuple(resolve(name).name for name in DEVICES)
     options_of(OptionsTask(tasks[0], devices, Terms(), seeds=2))
     time.sleep(0.1)
 
 
-def _run(engine: Executor, tasks: Sequence[OptionsTask]) -> tuple[dict[int, object], float]:
+def _run(engine: Executor, tasks: Sequence[OptionsTask]) -> tuple[dict[int, Any], float]:
     begin_s = time.perf_counter()
     rows = dict(engine.run(options_of, tasks))
     took_s = time.perf_counter() - begin_s

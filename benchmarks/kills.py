@@ -72,6 +72,7 @@ def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
     texts = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
     texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(folder)]
     texts += [f"loop {device}" for device in block_devices.loops_below(run_dir)]
+    texts += [f"device {device}" for device in Path("/dev").glob("ublk[bc]*")]
     token = f"TIERWISE_RUN_DIR={run_dir}".encode()
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) != os.getpid():
@@ -144,7 +145,7 @@ def _ended(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
             return number
         except subprocess.TimeoutExpired:
             continue
-    raise RuntimeError(f"{process.args} does not end")
+    raise RuntimeError(f"{process.args!r} does not end")
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ def main() -> None:
 
 def service(drive: Path, times: Path) -> Iterator[Row]:
     """Quantiles of the service times of a measured drive, and of the model made from its files."""
-    text = import_drive(drive / "geometry.json", drive / "seek.csv")
+    text = import_drive(drive / "geometry.json", drive / "seek.csv").text
     requests = drive / "requests.csv.gz"
     simulate(profiles.parse(text, drive / "profile.toml"), Job(requests=requests, times=times))
     with gzip.open(requests, "rt") as packed:

@@ -45,7 +45,7 @@ def main() -> None:
 
 def record(wanted: dict[str, Any], recordings: Path) -> None:
     """One run of the experiment, recorded."""
-    folder = recordings / wanted["experiment"].replace(" ", "-")
+    folder = recordings / str(wanted["experiment"]).replace(" ", "-")
     arguments = ["study", "run", *wanted["record"], "--repeats", "1", "--record", str(folder)]
     out = ["--output", str(folder / "results"), "--fresh"]
     subprocess.run([sys.executable, "-m", "tierwise", *arguments, *out], check=False, cwd=ROOT)
@@ -54,7 +54,9 @@ def record(wanted: dict[str, Any], recordings: Path) -> None:
 def predict(wanted: dict[str, Any], recordings: Path) -> PredictedPaper:
     """The ratio that an experiment's recording predicts for the paper's machine."""
     machine = SPEC["machines"][wanted["machine"]]
-    predict = {key: wanted[key] for key in ("experiment", "finding", "what", "paper", "why") if key in wanted}
+    predict: dict[str, Any] = {
+        key: wanted[key] for key in ("experiment", "finding", "what", "paper", "why") if key in wanted
+    }
     predict |= {"machine": machine["source"], "warnings": []}
     try:
         predictor = Predictor.open(recording_of(wanted, recordings))
@@ -77,7 +79,7 @@ def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
     Raises:
         TierwiseError: if there is none.
     """
-    folder = recordings / wanted["experiment"].replace(" ", "-")
+    folder = recordings / str(wanted["experiment"]).replace(" ", "-")
     parents = sorted(file.parent for file in folder.rglob("about.json"))
     fitting = [parent for parent in parents if wanted.get("setting", "") in str(parent.relative_to(folder))]
     if not fitting:

@@ -59,7 +59,7 @@ def cut(recording: Path, bursts: int, out: Path) -> None:
 def rates(recording: Path) -> list[float | None]:
     """Rates that a recording predicts, in transactions a second."""
     answers = Predictor.open(recording).predict(QUESTIONS)
-    return [answer.rate_per_s and answer.rate_per_s.value for answer in answers]
+    return [answer.rate_per_s.value if answer.rate_per_s else None for answer in answers]
 
 
 def main() -> int:

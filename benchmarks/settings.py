@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tierwise import open_recording
+from tierwise.api.recordings import RecordedRun
 from tierwise.lab.validation.case import Case, cases_of
 from tierwise.lab.validation.placed import Placed, placed, template_of
 from tierwise.lab.validation.spec import load
@@ -79,7 +80,9 @@ def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Pa
                 up[number].settle()
             ratios.append(rates[1] / rates[0])
     measured = estimate(ratios)
-    predicted = open_recording(recording).predict(settings=[setting]).speedup
+    run = open_recording(recording)
+    assert isinstance(run, RecordedRun)
+    predicted = run.predict(settings=[setting]).speedup
     assert measured is not None
     shown = [
         f"{each.value:.3g} ({each.low:.3g} to {each.high:.3g})" if each else "not"

@@ -57,7 +57,7 @@ def planted(folder: Path, salt: int) -> Iterator[None]:
     """
     library = folder / "skipped_fsync.so"
     define = [f"-DSALT={salt}u", f"-DEVERY={EVERY}", f'-DENGINE="{ENGINE}"']
-    compiler = ["cc", "-shared", "-fPIC", "-O2", *define, "-x", "c", "-", "-o", library, "-ldl"]
+    compiler = ["cc", "-shared", "-fPIC", "-O2", *define, "-x", "c", "-", "-o", str(library), "-ldl"]
     subprocess.run(compiler, input=SOURCE, text=True, check=True)
     clean = programs.environment
     preloaded = {"LD_PRELOAD": str(library)}

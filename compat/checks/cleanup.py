@@ -16,7 +16,7 @@ def killed_study() -> None:
     folder = work_folder("killed")
     file = folder / "study.toml"
     file.write_text(STUDY.format(engine="postgres", memory="256M", workload="single_commit"), "utf-8")
-    study = ["study", "run", file, "--output", folder / "results"]
+    study: list[str | Path] = ["study", "run", file, "--output", folder / "results"]
     killed = [_killed(study, "disk", wait_s) for wait_s in (0, 20)]
     print(f"{killed} things left by kill -9; clean left none")
 
@@ -24,7 +24,7 @@ def killed_study() -> None:
 def killed_recording() -> None:
     """A recording that was killed leaves no tracing."""
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
-    recording = [
+    recording: list[str | Path] = [
         "record",
         "-o",
         work_folder("killed-recording") / "of",
@@ -38,7 +38,8 @@ def killed_recording() -> None:
 
 def _killed(command: list[str | Path], kind: str, wait_s: float) -> int:
     """Kill tierwise some time after an entry of the ledger, then clean; return the leftovers before that."""
-    with subprocess.Popen(["tierwise", *map(str, command)], **_QUIET) as process:
+    null = subprocess.DEVNULL
+    with subprocess.Popen(["tierwise", *map(str, command)], stdin=null, stdout=null, stderr=null) as process:
         until(lambda: process.poll() is not None or list(Path("/run/tierwise").glob(f"{kind}-*.json")))
         time.sleep(wait_s)
         process.kill()
@@ -49,5 +50,4 @@ def _killed(command: list[str | Path], kind: str, wait_s: float) -> int:
     return len(before)
 
 
-_QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
 CHECKS = [killed_study, killed_recording]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def bind_mounts() -> None:
             for place in (volume / name, folder / name):
                 place.mkdir()
             run("mount", "--bind", volume / name, folder / name)
-            undo(lambda name=name: run("umount", folder / name))
+            undo(partial(run, "umount", folder / name))
         recorded = _examine(folder, folder / "log", folder / "data")
         assert recorded.devices["log"] == recorded.devices["data"], recorded.devices
         assert set(recorded.devices["log"]["roles"]) == {"log", "data"}, recorded.devices
@@ -157,7 +158,7 @@ def bind_mounts() -> None:
 def _examine(folder: Path, log: Path, data: Path) -> Found:
     """Record a busy log and data, and check the profile and the redacted recording."""
     recording, redacted = folder / "of", folder / "redacted"
-    work = ["python3", "-c", _COMMITS, log / "app.db-wal", data / "app.db"]
+    work: list[str | Path] = ["python3", "-c", _COMMITS, log / "app.db-wal", data / "app.db"]
     tierwise("record", "-o", recording, "--rules", "sqlite", "--", *work, status=None)
     about_recording = about(recording)
     devices = {role: device for device in about_recording["devices"] for role in device["roles"]}

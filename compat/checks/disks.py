@@ -39,7 +39,16 @@ def _transports() -> list[str]:
 
 def _use(file_system: str, size: str, transport: str) -> None:
     mount = work_folder(f"disk-{file_system}")
-    make = ["--profile", "ssd-sata-dc", "--size", size, "--fs", file_system, "--mount", mount]
+    make: list[str | Path] = [
+        "--profile",
+        "ssd-sata-dc",
+        "--size",
+        size,
+        "--fs",
+        file_system,
+        "--mount",
+        mount,
+    ]
     make += [] if transport == _transports()[-1] else ["--transport", transport]
     before = passed_on()
     tierwise("disk", "up", "compat", *make)
@@ -105,7 +114,16 @@ def killed() -> None:
     """A server that is killed while its disk is written leaves nothing after `disk down`."""
     mount = work_folder("disk-killed")
     for transport in _transports():
-        make = ["--profile", "hdd-7k2", "--size", "128M", "--mount", mount, "--transport", transport]
+        make: list[str | Path] = [
+            "--profile",
+            "hdd-7k2",
+            "--size",
+            "128M",
+            "--mount",
+            mount,
+            "--transport",
+            transport,
+        ]
         tierwise("disk", "up", "killed", *make)
         server = json.loads(tierwise("disk", "stats", "killed", "--format", "json"))["server_pid"]
         writer = subprocess.Popen(["dd", "if=/dev/zero", f"of={mount}/file", "bs=64k", "oflag=dsync"])

@@ -68,7 +68,15 @@ def _server(place: Path, properties: list[str]) -> Iterator[int]:
     run(programs / "initdb", "-D", PLACE / "data", "-A", "trust", "--no-sync", user="postgres")
     common = ["User=postgres", "ProtectSystem=strict", "PrivateTmp=yes", "ProtectHome=yes", "Type=exec"]
     options = [word for option in (*common, *properties) for word in ("-p", option)]
-    server = [programs / "postgres", "-D", place / "data", "-k", "/tmp", "-c", "listen_addresses="]
+    server: list[str | Path] = [
+        programs / "postgres",
+        "-D",
+        place / "data",
+        "-k",
+        "/tmp",
+        "-c",
+        "listen_addresses=",
+    ]
     try:
         run("systemd-run", f"--unit={UNIT}", "--collect", *options, *server)
         pid = int(run("systemctl", "show", "--property=MainPID", "--value", UNIT))
@@ -91,7 +99,7 @@ def _load(pid: int) -> Iterator[None]:
     run("psql", *socket, "-c", space, "-c", "CREATE DATABASE bench TABLESPACE space")
     pgbench = postgres_programs() / "pgbench"
     run(pgbench, *socket, "-i", "-q", "-s", "1", "bench")
-    command = [pgbench, *socket, "-c", "2", "-T", "900", "bench"]
+    command: list[str | Path] = [pgbench, *socket, "-c", "2", "-T", "900", "bench"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/") as load:
         try:
             yield

@@ -18,6 +18,7 @@ def traces(name: str, mount_dir: Path) -> list[str]:
     texts = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
     texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
     texts += [f"loop {device}" for device in block_devices.loops_below(home)]
+    texts += [f"device {device}" for device in block_devices.served_to(home)]
     texts += [f"server {pid}" for pid in find(config_file(home))]
     texts += [f"file {path}" for path in (home, mount_dir) if path.exists()]
     texts += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
