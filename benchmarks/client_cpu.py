@@ -25,8 +25,8 @@ from pgbench_script import scripts
 from tierwise import _core
 from tierwise.host import ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.workloads import Workload
 
 BAR = 1.5
