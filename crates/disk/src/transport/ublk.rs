@@ -115,6 +115,42 @@ struct Description {
     first_sector: u64,
     address: u64,
 }
+
+impl Description {
+    /// What is asked of a partition that begins at a byte of the disk and has a size, or the error number that
+    /// answers it. `data` gives the bytes of a write.
+    fn operation<'a>(
+        self,
+        start: u64,
+        size: u64,
+        data: impl FnOnce(usize) -> &'a [u8],
+    ) -> Result<Operation<'a>, i32> {
+        let kind = self.operation_and_flags & OPERATION_MASK;
+        if kind == OPERATION_FLUSH {
+            return Ok(Operation::Flush);
+        }
+        let offset = self.first_sector.saturating_mul(SECTOR_BYTES);
+        let length = u64::from(self.sectors) * SECTOR_BYTES;
+        if offset.saturating_add(length) > size {
+            return Err(libc::EINVAL);
+        }
+        let offset = start + offset;
+        match kind {
+            OPERATION_DISCARD => Ok(Operation::Discard { offset, length }),
+            _ if length > LARGEST_REQUEST_BYTES as u64 => Err(libc::EINVAL),
+            OPERATION_READ => Ok(Operation::Read {
+                offset,
+                length: length as u32,
+            }),
+            OPERATION_WRITE => Ok(Operation::Write {
+                offset,
+                data: data(length as usize),
+            }),
+            _ => Err(libc::EOPNOTSUPP),
+        }
+    }
+}
+
 const OPERATION_MASK: u32 = 0xff;
 const OPERATION_READ: u32 = 0;
 const OPERATION_WRITE: u32 = 1;
@@ -450,27 +486,10 @@ impl Queue {
 
     /// The request that a tag has, or the error number that answers it.
     fn request(&self, slot: usize, tag: usize) -> Result<Incoming<'_>, i32> {
-        let description = self.description(tag);
-        let offset = description.first_sector.saturating_mul(SECTOR_BYTES);
-        let length = u64::from(description.sectors) * SECTOR_BYTES;
-        let kind = description.operation_and_flags & OPERATION_MASK;
-        if kind != OPERATION_FLUSH && offset.saturating_add(length) > self.size {
-            return Err(libc::EINVAL);
-        }
-        let offset = self.start + offset;
-        let operation = match kind {
-            OPERATION_READ => Operation::Read {
-                offset,
-                length: length as u32,
-            },
-            OPERATION_WRITE => Operation::Write {
-                offset,
-                data: self.payload.read(Self::buffer(tag), length as usize),
-            },
-            OPERATION_FLUSH => Operation::Flush,
-            OPERATION_DISCARD => Operation::Discard { offset, length },
-            _ => return Err(libc::EOPNOTSUPP),
-        };
+        let data = |length| self.payload.read(Self::buffer(tag), length);
+        let operation = self
+            .description(tag)
+            .operation(self.start, self.size, data)?;
         Ok(Incoming {
             tag: Tag(number_of(slot, tag)),
             partition: self.partition,
@@ -614,5 +633,83 @@ impl Transport for Ublk {
 
     fn set_cycle(&mut self, cycle: u64) {
         self.cycle = cycle;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request of a partition of 8 KiB that begins at 1 MiB of the disk.
+    fn asked(operation: u32, first_sector: u64, sectors: u32) -> Result<Operation<'static>, i32> {
+        let description = Description {
+            operation_and_flags: operation | 1 << 13,
+            sectors,
+            first_sector,
+            address: 0,
+        };
+        description.operation(1 << 20, 8192, |length| &[7; 8192][..length])
+    }
+
+    #[test]
+    fn a_request_of_a_partition_is_one_of_its_range_of_the_disk() {
+        let Ok(Operation::Read { offset, length }) = asked(OPERATION_READ, 8, 8) else {
+            panic!("a read");
+        };
+        assert_eq!((offset, length), ((1 << 20) + 4096, 4096));
+        let Ok(Operation::Write { offset, data }) = asked(OPERATION_WRITE, 0, 16) else {
+            panic!("a write");
+        };
+        assert_eq!((offset, data), (1 << 20, [7; 8192].as_slice()));
+        let Ok(Operation::Discard { offset, length }) = asked(OPERATION_DISCARD, 8, 8) else {
+            panic!("a discard");
+        };
+        assert_eq!((offset, length), ((1 << 20) + 4096, 4096));
+        // Its place is of no meaning.
+        assert!(matches!(
+            asked(OPERATION_FLUSH, u64::MAX, 9),
+            Ok(Operation::Flush)
+        ));
+    }
+
+    #[test]
+    fn what_is_not_within_a_partition_is_refused() {
+        for (first_sector, sectors) in [(16, 1), (15, 2), (u64::MAX, 1), (0, u32::MAX)] {
+            for operation in [OPERATION_READ, OPERATION_WRITE, OPERATION_DISCARD] {
+                assert!(matches!(
+                    asked(operation, first_sector, sectors),
+                    Err(libc::EINVAL)
+                ));
+            }
+        }
+        assert!(matches!(asked(5, 0, 8), Err(libc::EOPNOTSUPP)));
+    }
+
+    #[test]
+    fn a_number_tells_its_queue_and_tag() {
+        for (slot, tag) in [(0, 0), (3, QUEUE_DEPTH - 1), (MOST_QUEUES, 1)] {
+            assert_eq!(slot_and_tag(number_of(slot, tag)), (slot, tag));
+        }
+    }
+
+    #[test]
+    fn disks_have_different_marks() {
+        let of = |name: &str| mark_of(Path::new("/run/tierwise/disks").join(name).as_path());
+        assert_ne!(of("a"), of("b"));
+        assert_eq!(of("a"), of("a"));
+    }
+
+    /// Computed from `linux/ublk_cmd.h` of Debian 12 by a C compiler.
+    #[test]
+    fn commands_and_their_arguments_are_those_of_the_kernel() {
+        assert_eq!(ADD_DEVICE, 0xc020_7504);
+        assert_eq!(FEATURES, 0x8020_7513);
+        assert_eq!(COMMIT_AND_FETCH, 0xc010_7521);
+        let sizes = (
+            size_of::<DeviceInfo>(),
+            size_of::<Description>(),
+            size_of::<Parameters>(),
+        );
+        assert_eq!(sizes, (64, 24, 64));
     }
 }

@@ -45,8 +45,9 @@ def take_down(entry: ledger.Entry) -> None:
         block_devices.detach(device)
     for device in own:
         block_devices.require_unused(device)
-    if answers:
-        send_command(control_socket(home), "detach", end=True)
+    with contextlib.suppress(TierwiseError):
+        if answers:
+            send_command(control_socket(home), "detach", end=True)
     if mounts.mount_at(fuse_directory(home)):
         mounts.unmount(fuse_directory(home))
     _end_server(home)
