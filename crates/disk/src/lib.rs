@@ -28,5 +28,5 @@ pub use stats::{DeviceStats, PartitionStats};
 pub use store::{Effect, VolatileStore, WriteBack, WriteCache};
 pub use store::{MemoryStore, Store};
 pub use transport::TransportKind;
-pub use transport::ublk::{delete_devices, devices};
+pub use transport::ublk_control::{delete_devices, devices};
 pub use undo_log::CutReport;

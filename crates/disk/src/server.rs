@@ -17,9 +17,10 @@ use crate::stats::Counters;
 use crate::store::MemoryStore;
 use crate::store::{VolatileStore, WriteCache};
 use crate::transport::fuse::{self, Files};
+use crate::transport::fuse_device::FuseDevice;
 use crate::transport::fuse_uring::{Enabled, FuseUring, QueueRing};
 use crate::transport::ublk::{Devices, Ublk};
-use crate::transport::{FuseDevice, Transport, TransportKind, Waker};
+use crate::transport::{Transport, TransportKind, Waker};
 use crate::{DiskError, control};
 
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.

@@ -5,106 +5,32 @@
 //! `include/uapi/linux/ublk_cmd.h`; the protocol is that of `Documentation/block/ublk.rst`.
 //!
 //! Faults: if the server ends, the driver fails all requests and removes the block devices. Their numbers stay
-//! until somebody deletes them: [`delete_devices`] does so by the mark that each device has from its disk. After
+//! until somebody deletes them: `delete_devices` does so by the mark that each device has from its disk. After
 //! a power cut, [`Devices`] replaces them by new ones, since a device's handles do not tell its power cycle.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{opcode, squeue, types};
 use tierwise_device::SECTOR_BYTES;
 
 use super::ring::{CommandRing, Event};
+use super::ublk_control::{
+    Control, LARGEST_REQUEST_BYTES, QUEUE_DEPTH, READ_WRITE, START_DEVICE, STOP_DEVICE,
+    block_device, command_bytes, encoded, mark_of,
+};
 use super::{Answer, Incoming, Operation, Received, Tag, Transport, Wait, Waker};
 use crate::config::ServerConfig;
 use crate::store::Mapping;
 
-/// Requests of a device that may be open at once; the kernel holds others back.
-const QUEUE_DEPTH: usize = 128;
-/// Largest request; the kernel splits longer ones.
-const LARGEST_REQUEST_BYTES: usize = 1 << 20;
 /// Queues that the ring has room for: a power cut doubles those of a disk for a moment.
 const MOST_QUEUES: usize = 64;
 
-/// The command `number` of the driver's ioctl encoding, with an argument of `bytes` (`_IOR`, `_IOWR`).
-const fn encoded(direction: u32, number: u32, bytes: usize) -> u32 {
-    direction << 30 | (bytes as u32) << 16 | (b'u' as u32) << 8 | number
-}
-const READ: u32 = 2;
-const READ_WRITE: u32 = 3;
-
-const ADD_DEVICE: u32 = encoded(READ_WRITE, 0x04, size_of::<ControlCommand>());
-const DELETE_DEVICE: u32 = encoded(READ_WRITE, 0x05, size_of::<ControlCommand>());
-const START_DEVICE: u32 = encoded(READ_WRITE, 0x06, size_of::<ControlCommand>());
-const STOP_DEVICE: u32 = encoded(READ_WRITE, 0x07, size_of::<ControlCommand>());
-const SET_PARAMETERS: u32 = encoded(READ_WRITE, 0x08, size_of::<ControlCommand>());
-const DEVICE_INFO: u32 = encoded(READ, 0x02, size_of::<ControlCommand>());
-const FEATURES: u32 = encoded(READ, 0x13, size_of::<ControlCommand>());
-/// Does not wait until the last user has closed the device. Since Linux 6.9.
-const DELETE_DEVICE_ASYNC: u32 = encoded(READ, 0x14, size_of::<ControlCommand>());
 const FETCH: u32 = encoded(READ_WRITE, 0x20, size_of::<IoCommand>());
 const COMMIT_AND_FETCH: u32 = encoded(READ_WRITE, 0x21, size_of::<IoCommand>());
-
-/// `struct ublksrv_ctrl_cmd`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct ControlCommand {
-    device: u32,
-    queue: u16,
-    bytes: u16,
-    address: u64,
-    data: u64,
-    reserved: u64,
-}
-
-/// `struct ublksrv_ctrl_dev_info`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct DeviceInfo {
-    queues: u16,
-    queue_depth: u16,
-    state: u16,
-    padding: u16,
-    largest_request_bytes: u32,
-    device: u32,
-    server_pid: i32,
-    padding_1: u32,
-    flags: u64,
-    /// The server's own; the driver only keeps them.
-    mark: u64,
-    reserved: [u64; 3],
-}
-
-/// `struct ublk_params`, as far as it was in Linux 6.1.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Parameters {
-    bytes: u32,
-    types: u32,
-    attributes: u32,
-    logical_block_shift: u8,
-    physical_block_shift: u8,
-    optimal_io_shift: u8,
-    least_io_shift: u8,
-    most_sectors: u32,
-    chunk_sectors: u32,
-    sectors: u64,
-    virtual_boundary_mask: u64,
-    discard_alignment: u32,
-    discard_granularity: u32,
-    most_discard_sectors: u32,
-    most_write_zeroes_sectors: u32,
-    most_discard_segments: u16,
-    reserved: u16,
-}
-const BASIC: u32 = 1;
-const DISCARD: u32 = 2;
-const VOLATILE_CACHE: u32 = 4;
 
 /// `struct ublksrv_io_desc`.
 #[repr(C)]
@@ -165,194 +91,6 @@ struct IoCommand {
     tag: u16,
     result: i32,
     address: u64,
-}
-
-/// The bytes of a command, as an entry of the ring has them.
-fn command_bytes<T: Copy>(command: &T) -> [u8; 80] {
-    let mut bytes = [0; 80];
-    assert!(size_of::<T>() <= bytes.len(), "a command within its entry");
-    // SAFETY: both are of that length, and every type here is plain data without gaps.
-    unsafe {
-        std::ptr::copy_nonoverlapping(
-            std::ptr::from_ref(command).cast(),
-            bytes.as_mut_ptr(),
-            size_of::<T>(),
-        );
-    }
-    bytes
-}
-
-// Making and removing devices: each command is waited for.
-
-/// The driver's device for commands to it, and a ring for one command at a time.
-struct Control {
-    ring: IoUring<squeue::Entry128, cqueue::Entry>,
-    device: File,
-}
-
-impl Control {
-    /// Fails where the module is not loaded, or too old.
-    fn open() -> io::Result<Self> {
-        let device = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open("/dev/ublk-control")?;
-        let ring = IoUring::builder().build(4)?;
-        let mut control = Self { ring, device };
-        let mut features = 0_u64;
-        control.command(FEATURES, NEW_DEVICE, Some(&mut features), 0)?;
-        Ok(control)
-    }
-
-    fn command<T>(
-        &mut self,
-        command: u32,
-        device: u32,
-        argument: Option<&mut T>,
-        data: u64,
-    ) -> io::Result<()> {
-        let words = ControlCommand {
-            device,
-            queue: u16::MAX,
-            bytes: argument.as_ref().map_or(0, |_| size_of::<T>() as u16),
-            address: argument.map_or(0, |argument| std::ptr::from_mut(argument) as u64),
-            data,
-            reserved: 0,
-        };
-        let entry = opcode::UringCmd80::new(types::Fd(self.device.as_raw_fd()), command)
-            .cmd(command_bytes(&words))
-            .build();
-        // SAFETY: the argument outlives the command, which is waited for.
-        unsafe { self.ring.submission().push(&entry) }.map_err(io::Error::other)?;
-        while self.ring.completion().is_empty() {
-            match self.ring.submit_and_wait(1) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            }
-        }
-        let result = self
-            .ring
-            .completion()
-            .next()
-            .map_or(0, |event| event.result());
-        if result < 0 {
-            return Err(io::Error::from_raw_os_error(-result));
-        }
-        Ok(())
-    }
-
-    fn plain(&mut self, command: u32, device: u32) -> io::Result<()> {
-        self.command::<u64>(command, device, None, 0)
-    }
-
-    /// Makes a device, which waits for its server; gives its number.
-    fn add(&mut self, mark: u64, size_bytes: u64, volatile_cache: bool) -> io::Result<u32> {
-        let mut info = DeviceInfo {
-            queues: 1,
-            queue_depth: QUEUE_DEPTH as u16,
-            largest_request_bytes: LARGEST_REQUEST_BYTES as u32,
-            device: NEW_DEVICE,
-            mark,
-            ..DeviceInfo::default()
-        };
-        self.command(ADD_DEVICE, NEW_DEVICE, Some(&mut info), 0)?;
-        let most_sectors = (LARGEST_REQUEST_BYTES as u64 / SECTOR_BYTES) as u32;
-        let mut parameters = Parameters {
-            bytes: size_of::<Parameters>() as u32,
-            types: BASIC | DISCARD,
-            attributes: if volatile_cache { VOLATILE_CACHE } else { 0 },
-            logical_block_shift: SECTOR_BYTES.ilog2() as u8,
-            physical_block_shift: 12,
-            optimal_io_shift: 12,
-            least_io_shift: 12,
-            most_sectors,
-            sectors: size_bytes / SECTOR_BYTES,
-            discard_granularity: 4096,
-            most_discard_sectors: u32::MAX >> 9,
-            most_discard_segments: 1,
-            ..Parameters::default()
-        };
-        let set = self.command(SET_PARAMETERS, info.device, Some(&mut parameters), 0);
-        if let Err(error) = set {
-            drop(self.delete(info.device));
-            return Err(error);
-        }
-        Ok(info.device)
-    }
-
-    /// Makes and deletes a device.
-    fn require_devices(&mut self, mark: u64) -> io::Result<()> {
-        let number = self.add(mark, 1 << 20, false)?;
-        let opened = File::open(format!("/dev/ublkc{number}")).map(drop);
-        self.delete(number)?;
-        opened
-    }
-
-    /// Deletes a stopped device; its number may last until its last user has closed it.
-    fn delete(&mut self, device: u32) -> io::Result<()> {
-        match self.plain(DELETE_DEVICE_ASYNC, device) {
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                self.plain(DELETE_DEVICE, device)
-            }
-            other => other,
-        }
-    }
-
-    /// Numbers of the devices with a mark.
-    fn marked(&mut self, mark: u64) -> io::Result<Vec<u32>> {
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir("/sys/class/ublk-char")? {
-            let name = entry?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("ublkc"));
-            let Some(number) = number.and_then(|number| number.parse().ok()) else {
-                continue;
-            };
-            let mut info = DeviceInfo::default();
-            // One that was deleted in between is nobody's.
-            let known = self.command(DEVICE_INFO, number, Some(&mut info), 0);
-            if known.is_ok() && info.mark == mark {
-                numbers.push(number);
-            }
-        }
-        Ok(numbers)
-    }
-}
-
-/// Asks the driver for a number.
-const NEW_DEVICE: u32 = u32::MAX;
-
-/// The mark of the devices of the disk whose files are in a directory: a hash of it (Fowler, Noll, Vo).
-fn mark_of(home: &Path) -> u64 {
-    let bytes = home.as_os_str().as_bytes().iter();
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-fn block_device(number: u32) -> String {
-    format!("/dev/ublkb{number}")
-}
-
-/// Block devices of the disk whose files are in a directory, also after a crash.
-pub fn devices(home: &Path) -> Vec<String> {
-    let Ok(mut control) = Control::open() else {
-        return Vec::new();
-    };
-    let numbers = control.marked(mark_of(home)).unwrap_or_default();
-    numbers.into_iter().map(block_device).collect()
-}
-
-/// Deletes the block devices of the disk whose files are in a directory, after its server has ended.
-pub fn delete_devices(home: &Path) -> io::Result<()> {
-    let Ok(mut control) = Control::open() else {
-        return Ok(());
-    };
-    for number in control.marked(mark_of(home))? {
-        // It is stopped already, or has never been started.
-        drop(control.plain(STOP_DEVICE, number));
-        control.delete(number)?;
-    }
-    Ok(())
 }
 
 /// What the serving thread is to do.
@@ -692,24 +430,10 @@ mod tests {
         }
     }
 
+    /// Computed from `linux/ublk_cmd.h` of Debian 12 by a C compiler, as those of ublk_control.rs.
     #[test]
-    fn disks_have_different_marks() {
-        let of = |name: &str| mark_of(Path::new("/run/tierwise/disks").join(name).as_path());
-        assert_ne!(of("a"), of("b"));
-        assert_eq!(of("a"), of("a"));
-    }
-
-    /// Computed from `linux/ublk_cmd.h` of Debian 12 by a C compiler.
-    #[test]
-    fn commands_and_their_arguments_are_those_of_the_kernel() {
-        assert_eq!(ADD_DEVICE, 0xc020_7504);
-        assert_eq!(FEATURES, 0x8020_7513);
-        assert_eq!(COMMIT_AND_FETCH, 0xc010_7521);
-        let sizes = (
-            size_of::<DeviceInfo>(),
-            size_of::<Description>(),
-            size_of::<Parameters>(),
-        );
-        assert_eq!(sizes, (64, 24, 64));
+    fn commands_and_descriptions_are_those_of_the_kernel() {
+        assert_eq!((FETCH, COMMIT_AND_FETCH), (0xc010_7520, 0xc010_7521));
+        assert_eq!(size_of::<Description>(), 24);
     }
 }
