@@ -16,6 +16,7 @@ use tierwise_device::SECTOR_BYTES;
 pub(super) const QUEUE_DEPTH: usize = 128;
 /// Largest request; the kernel splits longer ones.
 pub(super) const LARGEST_REQUEST_BYTES: usize = 1 << 20;
+
 /// The command `number` of the driver's ioctl encoding, with an argument of `bytes` (`_IOR`, `_IOWR`).
 pub(super) const fn encoded(direction: u32, number: u32, bytes: usize) -> u32 {
     direction << 30 | (bytes as u32) << 16 | (b'u' as u32) << 8 | number
