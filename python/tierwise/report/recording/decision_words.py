@@ -131,7 +131,8 @@ def goal_sentence(advice: Advice) -> str:
         return ""
     goal = goal_text(advice.goal)
     if advice.reaching is None:
-        return f"No placement reaches {goal}: every interval lies beyond it."
+        limit = limit_words(advice.budget_per_month, advice.currency)
+        return f"No placement{limit} reaches {goal}: every interval lies beyond it."
     verdict = _SAID[advice.goal.verdict(advice.reaching.prediction)]
     start = verdict.format(goal=goal, Goal=goal[0].upper() + goal[1:])
     where = moving(advice.reaching.placement) or "as recorded"
