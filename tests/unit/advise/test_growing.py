@@ -168,6 +168,14 @@ def device(number: int, gb: float, *roles: str, shared: int | None = None) -> di
     return named | at | {"profile": None, "write_cache": False}
 
 
+def test_an_answer_that_ends_a_rent_moves_the_idle_files_too() -> None:
+    disk = device(1, 1000, "log", "data", "index", "temp")
+    on_volume = Terms(recorded_on={"all": "volume-aws-st1"})
+    answer = grown(asked(Limited(), ["nvme-dc"], about(devices=[disk]), terms=on_volume)).answer
+    assert answer and answer.cost_per_month is not None and answer.cost_per_month < 0
+    assert Role.TEMP in answer.placement, "it has no requests, and the rent ends once nothing is left"
+
+
 def test_space_is_of_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     """A partition is full whatever is free on another of the same drive."""
     monkeypatch.setitem(CAPACITY, "recorded", 50.0)
