@@ -10,6 +10,7 @@ from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.option import MARGIN, Filling
 from tierwise.advise.space import RoleSpace
+from tierwise.advise.tables import TableSet
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
@@ -239,7 +240,7 @@ def paid_headline(advice: Advice, price: Callable[[Option], str] | None = None, 
     return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
 
 
-def gain_words(option: Option | SettingMove, interval: bool = True) -> str:
+def gain_words(option: Option | SettingMove | TableSet, interval: bool = True) -> str:
     """``17.8 (12.6–25.4) times the throughput``."""
     prediction, speedup = option.prediction, option.prediction.speedup
     if speedup is None:
