@@ -25,6 +25,7 @@ from tierwise.device_models.prices import (
     bill_parts,
     cost_per_month,
     gib_for_speed,
+    largest_gib,
 )
 from tierwise.device_models.profiles import names as shipped_names
 from tierwise.device_models.profiles import texts
@@ -502,8 +503,7 @@ class Costs:
         """Recorded files that a device can hold, with headroom and after their growth."""
         if device not in self._most_bytes:
             profile = resolve(device).profile
-            price = self._terms.prices.of(profile)
-            largest_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
+            largest_bytes = largest_gib(self._terms.prices.of(profile), profile) * _GIB
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
         return self._most_bytes[device]
 

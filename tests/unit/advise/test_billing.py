@@ -179,6 +179,20 @@ def test_a_device_has_to_hold_the_files_with_headroom_when_they_have_grown() -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("limits", "largest_gib"),
+    [("step_gib = 8\nmost_gib = 12", 8), ("least_gib = 0.1\nstep_gib = 0.1\nmost_gib = 0.3", 0.3)],
+)
+def test_no_volume_is_larger_than_the_provider_sells(tmp_path: Path, limits: str, largest_gib: float) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f"{OWN}{limits}\n")
+    costs = Costs(FOOTPRINTS, Terms(prices=Prices.read(file)))
+    assert costs.most_bytes("volume-aws-gp3") == pytest.approx(largest_gib * GIB)
+    file.write_text(f"{OWN}{limits}\n".replace("gp3", "io2"))
+    too_slow = Costs(FOOTPRINTS, Terms(prices=Prices.read(file)))
+    assert not too_slow.holds("volume-aws-io2", 1), "64,000 I/Os a second need 64 GiB"
+
+
 def device(mount: str, roles: list[str], shared: int = 1) -> dict[str, object]:
     """A block device of 100 GiB, as a recording describes it."""
     named = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": mount, "roles": roles, "shared": shared}
