@@ -342,3 +342,12 @@ def test_a_profile_by_file_lists_tables() -> None:
     result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
     assert result.exit_code == 0, result.output
     assert "public.pgbench_accounts_pkey" in result.output
+
+
+def test_a_profile_by_file_has_the_verdict_of_a_profile(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("path,name,kind\n5/16426,public.i,index\n")
+    options = ["--by", "file", "--names", str(names), str(RECORDINGS / "order-entry")]
+    result = CliRunner().invoke(app, ["profile", *options])
+    assert result.exit_code == 0, result.output
+    assert "public.i" in result.output and "This recording is usable." in result.output
