@@ -86,7 +86,7 @@ def _add(table: Table, bill: DeviceBill) -> None:
 
 
 def _each(part: BillPart) -> Cell:
-    shown = numbers.cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5f}".rstrip("0")
+    shown = numbers.cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5g}"
     return Cell(shown, value=part.price_each)
 
 
@@ -144,7 +144,7 @@ def goal_sentence(advice: Advice) -> str:
 def goal_text(goal: Goal) -> str:
     """``2 000 transactions a second``, ``a 99th percentile of 5 ms``."""
     if goal.what == "tps":
-        return f"{numbers.counted(goal.bound, 'transaction')} a second"
+        return f"{numbers.printed(goal.bound)} transaction{'' if goal.bound == 1 else 's'} a second"
     return f"a {goal.what.removeprefix('p')}th percentile of {numbers.microseconds(goal.bound)}"
 
 
