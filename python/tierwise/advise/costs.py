@@ -556,7 +556,14 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
             notes.append(
                 f"{name}: billed for {least:,.0f} GiB or more, as a smaller one does not have its speed"
             )
-    if terms.recorded_on and not volumes:
+    recorded = {name: resolve(name).profile for name in terms.recorded_on.values() if name not in terms.have}
+    unpriced = [name for name in recorded if cost_per_month(recorded[name], terms.prices, 0) is None]
+    notes += [
+        f"{name} has no price in {terms.prices.currency}, so that no rent of it ends: "
+        f"add [devices.{name}] to a file for --prices"
+        for name in unpriced
+    ]
+    if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
     profiles = [resolve(name).profile for name in devices]
     profiles += [profile.member for profile in profiles if profile.member]

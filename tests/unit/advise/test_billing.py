@@ -216,6 +216,14 @@ def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
     assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
 
 
+def test_a_recorded_volume_without_a_price_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN)
+    terms = Terms.parse(prices=file, recorded_on="log=io2,all=gp3")
+    (note,) = billing_notes(["volume-aws-gp3"], terms, [])
+    assert note.startswith("volume-aws-io2 has no price in EUR, so that no rent of it ends: add")
+
+
 def test_a_file_of_prices_replaces_those_that_ship_entry_by_entry(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN.replace("EUR", "USD"))
