@@ -136,7 +136,7 @@ def goal_sentence(advice: Advice) -> str:
         return f"No placement{limit} reaches {goal}: every interval lies beyond it."
     verdict = _SAID[advice.goal.verdict(advice.reaching.prediction)]
     start = verdict.format(goal=goal, Goal=goal[0].upper() + goal[1:])
-    where = moving(advice.reaching.placement) or "as recorded"
+    where = moved_words(advice.reaching) or "as recorded"
     price = cost(advice.reaching.cost_per_month, advice.currency)
     return f"{start}: {where}, {_figure(advice.goal, advice.reaching)}, {price}."
 
@@ -266,6 +266,11 @@ def price_words(option: Option, currency: str) -> str:
         return price
     new, credit = (money(amount, currency) for amount in (option.new_per_month, option.credit_per_month))
     return f"{price} ({new} for new devices, {credit} of rent ends)"
+
+
+def moved_words(option: Option) -> str:
+    """``the log to gp3``, with the idle roles that its price needs moved too; empty if nothing moves."""
+    return moving({**option.placement, **option.taken_along})
 
 
 def along_words(option: Option) -> str:
