@@ -25,6 +25,7 @@ from tierwise.device_models.prices import (
     bill_parts,
     cost_per_month,
     gib_for_speed,
+    largest_gib,
 )
 from tierwise.device_models.profiles import names as shipped_names
 from tierwise.device_models.profiles import texts
@@ -502,8 +503,7 @@ class Costs:
         """Recorded files that a device can hold, with headroom and after their growth."""
         if device not in self._most_bytes:
             profile = resolve(device).profile
-            price = self._terms.prices.of(profile)
-            largest_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
+            largest_bytes = largest_gib(self._terms.prices.of(profile), profile) * _GIB
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
         return self._most_bytes[device]
 
@@ -556,7 +556,14 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
             notes.append(
                 f"{name}: billed for {least:,.0f} GiB or more, as a smaller one does not have its speed"
             )
-    if terms.recorded_on and not volumes:
+    recorded = {name: resolve(name).profile for name in terms.recorded_on.values() if name not in terms.have}
+    unpriced = [name for name in recorded if cost_per_month(recorded[name], terms.prices, 0) is None]
+    notes += [
+        f"{name} has no price in {terms.prices.currency}, so that no rent of it ends: "
+        f"add [devices.{name}] to a file for --prices"
+        for name in unpriced
+    ]
+    if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
     profiles = [resolve(name).profile for name in devices]
     profiles += [profile.member for profile in profiles if profile.member]

@@ -68,7 +68,8 @@ class GrowthAnswer(Record):
     """The cheapest answer to the first limit: a placement, cores or a machine; none if all are empty."""
 
     placement: dict[Role, str] = {}
-    """Roles to move and their devices, for a device, its space or its wear."""
+    """Roles to move and their devices, for a device, its space or its wear; with the idle roles that move
+    too, so that the rent of a recorded volume ends."""
     cores: int | None = None
     """Least number of cores that keep up."""
     instance: str | None = None
@@ -379,7 +380,8 @@ class _Search:
             ]
             for (cost, placement), over in zip(batch, self._saturated(cases), strict=True):
                 if not over:
-                    return GrowthAnswer(placement=placement, cost_per_month=cost)
+                    along = self._costs.bill(placement).taken_along
+                    return GrowthAnswer(placement={**placement, **along}, cost_per_month=cost)
         return GrowthAnswer()
 
     def _relieves(self, first: GrowthLimit, placement: Mapping[Role, str]) -> bool:

@@ -166,14 +166,19 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
             f"{recording}: an observation does not tell files apart", "record with tierwise record"
         )
     relations = opened.relations(names)
-    gains = savings_by_relation(Predictor.open(recording, names=names), relations) if saved else {}
+    predictor = Predictor.open(recording, names=names) if saved else None
+    gains = savings_by_relation(predictor, relations) if predictor else {}
+    judged = usability(predictor) if predictor else None
     values = {
         "relations": [relation_fields(row, gains, relations.buffer) for row in relations.rows],
         "buffer": buffer_fields(relations.buffer),
         "unnamed": relations.unnamed,
         "warnings": opened.warnings,
+        "usability": judged and judged.fields,
     }
-    show(relations_document(relations, gains, opened.warnings), values, "profile-by-file", format)
+    document = relations_document(relations, gains, opened.warnings)
+    document += usability_texts(judged) if judged is not None else []
+    show(document, values, "profile-by-file", format)
 
 
 def _replayed(recording: Path, breakdown: Breakdown) -> tuple[Savings, Usability, float | None]:

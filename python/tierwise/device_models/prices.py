@@ -305,6 +305,14 @@ def billed_gib(price: Price, profile: Profile, size_bytes: float) -> float:
     return math.ceil(needed / price.step_gib - _ROUNDING) * price.step_gib
 
 
+def largest_gib(price: Price | None, profile: Profile) -> float:
+    """Size of the largest volume, in whole steps: 0 if none so small has the speed of the profile."""
+    if price is None or price.most_gib is None:
+        return profile.capacity_bytes / GIB
+    largest = math.floor(price.most_gib / price.step_gib + _ROUNDING) * price.step_gib
+    return largest if billed_gib(price, profile, 0) <= largest else 0.0
+
+
 def gib_for_speed(profile: Profile) -> float:
     """Smallest size with the limits that the profile has: of size itself, or of what it provisions."""
     limits = [*profile.fields.get("limits", {}).values(), *profile.fields.get("credits", {}).values()]

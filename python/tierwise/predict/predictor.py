@@ -231,7 +231,7 @@ class Predictor:
     def refusal(self, scenario: Scenario) -> Prediction | None:
         """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
         why = (
-            uncertainty.refusal(scenario, self.work)
+            uncertainty.refusal(scenario, self.work, self.about.role_bytes)
             or settings.refusal(scenario.settings, self.about)
             or self._smaller_buffer_refusal(scenario)
         )

@@ -303,7 +303,7 @@ def first_looks(
     asked = [
         (placement, SimulationRequest(scenario, 0, SPAN_S, enough=transactions))
         for placement, scenario in scenarios
-        if refusal(scenario, predictor.work) is None
+        if refusal(scenario, predictor.work, predictor.about.role_bytes) is None
     ]
     answers = predictor.replayer.ask([request for _, request in asked]) if asked else []
     return [

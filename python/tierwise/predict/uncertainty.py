@@ -50,8 +50,14 @@ class Uncertainty:
         self.warnings.append(f"{reason}: the interval is wider for it, by {by}")
 
 
-def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
-    """The reason why the recording cannot answer a scenario, if it cannot."""
+def refusal(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, int]) -> Refusal | None:
+    """The reason why the recording cannot answer a scenario, if it cannot.
+
+    Args:
+        scenario: what is asked.
+        work: that was recorded.
+        role_bytes: of all files of each role, touched or not, as far as the recording knows.
+    """
     if scenario.memory_bytes is not None and not work.can_change_memory:
         return Refusal(
             message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
@@ -77,7 +83,7 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
             message="the limits of a machine cannot be answered from waits only",
             fix="leave out --instance, or use a recording",
         )
-    return _too_small(scenario, work)
+    return _too_small(scenario, work, role_bytes)
 
 
 def ranged(scenario: Scenario, work: WorkSummary) -> list[str]:
@@ -142,12 +148,14 @@ def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncer
     )
 
 
-def _too_small(scenario: Scenario, work: WorkSummary) -> Refusal | None:
-    """Refuse a device that cannot hold the files."""
+def _too_small(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, int]) -> Refusal | None:
+    """Refuse a device that cannot hold the files; of roles whose tables part, those that were touched."""
     needed: dict[str, int] = {}
+    whole = {} if Role.SELECTED in work.footprints else role_bytes
     for role, device in scenario.devices_of(work.footprints).items():
         if device != RECORDED:
-            needed[device] = needed.get(device, 0) + round(work.footprints[role] * (scenario.growth or 1.0))
+            size_bytes = max(work.footprints[role], whole.get(role, 0))
+            needed[device] = needed.get(device, 0) + round(size_bytes * (scenario.growth or 1.0))
     for device, size_bytes in needed.items():
         capacity_bytes = resolve(device).profile.capacity_bytes
         if size_bytes > capacity_bytes:

@@ -219,7 +219,7 @@ def relations(
         if named_relation.kind != "toast":
             row.relation = named_relation
         row.size_bytes += named_relation.size_bytes
-    sized = {key for key, row in movable.items() if row.size_bytes}
+    touched: Counter[tuple[str, str]] = Counter()
     unnamed = []
 
     def relation_of(path: str) -> Relation | None:
@@ -235,8 +235,8 @@ def relations(
         key = (relation.database, relation.moves_as)
         row = movable.setdefault(key, RelationTraffic(relation))
         row.add(file)
-        if key not in sized:
-            row.size_bytes += file.size_bytes
+        touched[key] += file.size_bytes
+        row.size_bytes = max(row.size_bytes, touched[key])
     if buffer is not None:
         for held in buffer.files:
             relation = None if held.path.startswith(_SYSTEM) else relation_of(held.path)
@@ -261,6 +261,7 @@ def read_names(file: Path) -> list[Relation]:
         if missing:
             raise TierwiseError(f"{file}: no column {missing[0]}", fix)
         named: dict[tuple[str, str], Relation] = {}
+        by_path: dict[str, str] = {}
         for row in reader:
             known = {name: value for name, value in row.items() if name in _COLUMNS and value}
             where = f"{file}, line {reader.line_num}"
@@ -271,6 +272,12 @@ def read_names(file: Path) -> list[Relation]:
                     f"{where}: {relation.name} is {relation.path} here and {first.path} above",
                     "give tables of several databases the column database; "
                     'put a schema or table whose name has a dot in quotes, as "eu.shop".orders',
+                )
+            other = by_path.setdefault(_known_part(relation.path), relation.name)
+            if other != relation.name:
+                raise TierwiseError(
+                    f"{where}: {relation.path} is {relation.name} here and {other} above",
+                    "give each path one name",
                 )
     except csv.Error as error:
         raise TierwiseError(f"{file}, line {reader.line_num}: {error}", fix) from None

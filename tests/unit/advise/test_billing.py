@@ -179,6 +179,20 @@ def test_a_device_has_to_hold_the_files_with_headroom_when_they_have_grown() -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("limits", "largest_gib"),
+    [("step_gib = 8\nmost_gib = 12", 8), ("least_gib = 0.1\nstep_gib = 0.1\nmost_gib = 0.3", 0.3)],
+)
+def test_no_volume_is_larger_than_the_provider_sells(tmp_path: Path, limits: str, largest_gib: float) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f"{OWN}{limits}\n")
+    costs = Costs(FOOTPRINTS, Terms(prices=Prices.read(file)))
+    assert costs.most_bytes("volume-aws-gp3") == pytest.approx(largest_gib * GIB)
+    file.write_text(f"{OWN}{limits}\n".replace("gp3", "io2"))
+    too_slow = Costs(FOOTPRINTS, Terms(prices=Prices.read(file)))
+    assert not too_slow.holds("volume-aws-io2", 1), "64,000 I/Os a second need 64 GiB"
+
+
 def device(mount: str, roles: list[str], shared: int = 1) -> dict[str, object]:
     """A block device of 100 GiB, as a recording describes it."""
     named = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": mount, "roles": roles, "shared": shared}
@@ -200,6 +214,14 @@ def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
         recorded_volumes(of, Terms.parse(recorded_on="log=io2,all=gp3"))
     whole = recorded(device("/", []), device("/pg", ["log", "data", "index", "temp"]))
     assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
+
+
+def test_a_recorded_volume_without_a_price_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(OWN)
+    terms = Terms.parse(prices=file, recorded_on="log=io2,all=gp3")
+    (note,) = billing_notes(["volume-aws-gp3"], terms, [])
+    assert note.startswith("volume-aws-io2 has no price in EUR, so that no rent of it ends: add")
 
 
 def test_a_file_of_prices_replaces_those_that_ship_entry_by_entry(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from support.fake_replay import FakeReplay, about
 from tierwise.advise import AdviceOptions, Terms, advise
-from tierwise.advise.costs import SECONDS_PER_MONTH, Costs
+from tierwise.advise.costs import SECONDS_PER_MONTH, Costs, DeviceBill
 from tierwise.device_models import profiles
-from tierwise.device_models.prices import Prices, bill_parts, cost_per_month
+from tierwise.device_models.prices import Prices, bill_part, bill_parts, cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
@@ -129,6 +129,15 @@ def test_the_table_of_a_bill_sums_to_the_price_in_the_headline() -> None:
     total = next(amount for name, amount in rows if name == "in all")
     assert len(parts) == 3
     assert sum(parts) == pytest.approx(total) == pytest.approx(option.cost_per_month)
+
+
+@pytest.mark.parametrize(
+    ("price", "shown"), [(0.0, "0"), (0.08, "0.08"), (0.03185, "0.03185"), (1e-6, "1e-06")]
+)
+def test_the_price_of_one_is_shown_whatever_it_is(price: float, shown: str) -> None:
+    bill = DeviceBill(device="gp3", per_month=0.0, parts=[bill_part("size", 1, price)])
+    option = advise(predictor(), AdviceOptions(["io2"])).decision.option.changed(bills=[bill])
+    assert bill_table("", option, "USD").rows[0][2].text == shown
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from tierwise.advise import Goal
 from tierwise.predict.ranking import Ranked
+from tierwise.report.recording.decision_words import goal_text
 
 
 def look(rate_per_s: float = 1000.0, p99_us: float = 5000.0) -> Ranked:
@@ -25,3 +26,15 @@ def test_a_latency_is_its_own_distance_and_a_rate_counts_backwards() -> None:
 )
 def test_within_a_tenth_is_near(goal: str, near: bool) -> None:
     assert Goal.parse(goal).near(look()) == near
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("tps=0.4", "0.4 transactions a second"),
+        ("tps=1", "1 transaction a second"),
+        ("tps=2000", "2\u202f000 transactions a second"),
+    ],
+)
+def test_a_rate_is_said_as_it_was_given(goal: str, words: str) -> None:
+    assert goal_text(Goal.parse(goal)) == words

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from support.fake_replay import REQUESTS, FakeReplay, about
 from support.paths import RECORDINGS
 from tierwise import _core
-from tierwise.advise import Advice, AdviceOptions, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.growing import Growing, _Case, _Search, parse_factor
 from tierwise.cli import app
 from tierwise.device_models.instances import find_instances
@@ -24,6 +24,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import About
 from tierwise.report.recording.advice import advice_document, growing_sentences
+from tierwise.report.recording.decision_words import goal_sentence
 
 CAPACITY = {
     "recorded": 2.0,
@@ -166,6 +167,18 @@ def device(number: int, gb: float, *roles: str, shared: int | None = None) -> di
     named = {"name": f"sd{number}", "major": 8, "minor": number, "mount": f"/{number}", "roles": list(roles)}
     at = {"shared": number if shared is None else shared, "first_sector": 0, "sectors": int(gb * 1e9 / 512)}
     return named | at | {"profile": None, "write_cache": False}
+
+
+def test_an_answer_that_ends_a_rent_moves_the_idle_files_too() -> None:
+    disk = device(1, 1000, "log", "data", "index", "temp")
+    on_volume = Terms(recorded_on={"all": "volume-aws-st1"})
+    answer = grown(asked(Limited(), ["nvme-dc"], about(devices=[disk]), terms=on_volume)).answer
+    assert answer and answer.cost_per_month is not None and answer.cost_per_month < 0
+    assert Role.TEMP in answer.placement, "it has no requests, and the rent ends once nothing is left"
+    goal = asked(
+        Limited(), ["nvme-dc"], about(devices=[disk]), terms=on_volume, grow=None, goal=Goal.parse("tps=1")
+    )
+    assert "the temporary files" in goal_sentence(goal), "as cheap as this, they move too"
 
 
 def test_space_is_of_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,11 +54,14 @@ def test_many_alike_tables_end_in_time() -> None:
 
 def test_the_set_that_fits_is_recommended_with_what_it_gains() -> None:
     predictor = Predictor.open(RECORDED, seeds=2, names=NAMES)
-    (device_tables,) = advise_tables(predictor, ["nvme-dc"]).devices
+    advice = advise_tables(predictor, ["nvme-dc"])
+    (device_tables,) = advice.devices
     assert [table_set.names for table_set in device_tables.sets][-1] == [
         "public.pgbench_accounts",
         "public.pgbench_accounts_pkey",
     ]
+    wide = device_tables.sets[-1].prediction
+    assert wide.bounds_only and "between 5.4 and 2" in tables_headline(advice), "as advise and predict say it"
     gains = [table_set.gain for table_set in device_tables.sets]
     assert gains == sorted(gains)
     (small,) = advise_tables(predictor, ["nvme-dc"], capacity_bytes=2_000_000_000).devices
@@ -339,3 +342,12 @@ def test_a_profile_by_file_lists_tables() -> None:
     result = CliRunner().invoke(app, ["profile", *options, str(RECORDED)])
     assert result.exit_code == 0, result.output
     assert "public.pgbench_accounts_pkey" in result.output
+
+
+def test_a_profile_by_file_has_the_verdict_of_a_profile(tmp_path: Path) -> None:
+    names = tmp_path / "names.csv"
+    names.write_text("path,name,kind\n5/16426,public.i,index\n")
+    options = ["--by", "file", "--names", str(names), str(RECORDINGS / "order-entry")]
+    result = CliRunner().invoke(app, ["profile", *options])
+    assert result.exit_code == 0, result.output
+    assert "public.i" in result.output and "This recording is usable." in result.output

@@ -153,6 +153,18 @@ def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
     assert other.rate_per_s.high / other.rate_per_s.value > 1.6 > own.rate_per_s.high / own.rate_per_s.value
 
 
+def test_a_device_has_to_hold_the_files_that_were_not_touched_too() -> None:
+    known = about(role_bytes={"data": 100 * GB, "log": 1})
+    of = Predictor(known, [], Replayer(FakeReplay()), model_error=ModelError())
+    small = {"data": "ssd-sata-slc-2008-64g"}
+    whole, log = of.predict([Scenario(placement=small), Scenario(placement={"log": "nvme-dc"})])
+    assert whole.refused and "the files placed there have 100.0 GB" in whole.refused.message
+    assert log.refused is None
+    assert rank(of, ["ssd-sata-slc-2008-64g"]).ranked == []
+    (touched,) = predictor().predict([Scenario(placement=small)])
+    assert touched.refused is None, "40 GB are all that is known of older recordings"
+
+
 def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
     scenario = machine.grown(Scenario(growth=10.0), of.run, of.work)

@@ -202,6 +202,10 @@ def test_innodb_names_its_files_after_tables() -> None:
             "path,name,kind\nbase/5/1,public.t,table\nbase/6/1,public.t,table\n",
             "line 3: public.t is base/6/1",
         ),
+        (
+            "path,name,kind\nbase/5/1,public.t,table\nbase/5/1,public.u,table\n",
+            "line 3: base/5/1 is public.u here and public.t above",
+        ),
     ],
 )
 def test_a_malformed_file_of_names_is_refused_by_line_and_column(
@@ -212,6 +216,16 @@ def test_a_malformed_file_of_names_is_refused_by_line_and_column(
     with pytest.raises(TierwiseError, match=problem) as error:
         read_names(names)
     assert str(names) in error.value.message
+
+
+def test_a_table_is_no_smaller_than_its_recorded_files() -> None:
+    rows = [file(0, "/db/base/5/100"), file(1, "/db/base/5/100.1"), file(2, "/db/base/5/101")]
+    named = [
+        Relation(path="base/5/100", name=ORDERS, kind="table", size_bytes=1),
+        Relation(path="base/5/101", name="public.orders_pkey", kind="index", table=ORDERS, size_bytes=500),
+    ]
+    sizes = {row.relation.name: row.size_bytes for row in relations("postgres", rows, named).rows}
+    assert sizes == {ORDERS: 200, "public.orders_pkey": 500}, "the files of another day may have been smaller"
 
 
 def test_names_are_read_from_a_file(tmp_path: Path) -> None:

@@ -93,6 +93,8 @@ def test_the_decision_says_interval_budget_and_goal() -> None:
     goals = {0.5 * rate.low: "Cheapest that reaches", 3 * rate.high: "No placement reaches"}
     for bound, words in goals.items():
         assert words in said(made(FEW, goal=f"tps={bound:.0f}")), words
+    beyond = said(made(FEW, budget=0.0, goal=f"tps={0.5 * rate.low:.0f}"))
+    assert "No placement for 0\u00a0$/month or less reaches" in beyond, "a dearer one does"
 
 
 def test_without_a_gain_nothing_moves() -> None:

@@ -29,6 +29,7 @@ from tierwise.report.recording.decision_words import (
     bill_table,
     goal_sentence,
     months,
+    moved_words,
     space_sentences,
     stale_sentence,
 )
@@ -239,7 +240,7 @@ def _without_goal(advice: Advice) -> str:
     if best.stays:
         return "Without the goal, the files would stay where they are."
     gain, price = decision_words.gain_words(best), decision_words.price_words(best, advice.currency)
-    return f"Without the goal: move {moving(best.placement)}: {gain} {price}."
+    return f"Without the goal: move {moved_words(best)}: {gain} {price}."
 
 
 def time_table(subject: Subject) -> doc.Table:

@@ -30,6 +30,7 @@ from tierwise.report.recording.decision_words import (
     headline,
     money,
     months,
+    moved_words,
     paid_headline,
     price_text,
     price_texts,
@@ -96,7 +97,7 @@ def fastest_sentence(advice: Advice) -> str:
     if step.low <= 1:
         return f"None of {tried_words(advice)} is faster than this one by more than chance."
     gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
-    other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
+    other = f"The fastest of {tried_words(advice)}, {moved_words(fastest)}"
     if lengthens_median(fastest.prediction, advice.recorded):
         return f"{other}, {_median(advice)}: {gain} {price}."
     if advice.decision.why == "goal":

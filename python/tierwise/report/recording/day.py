@@ -15,7 +15,7 @@ from tierwise.report import document as doc
 from tierwise.report.charts.look import Look, Mark, axis, figure, finish, legend, plotted
 from tierwise.report.charts.look import colours as scale_of
 from tierwise.report.palette import ROLE_COLOURS
-from tierwise.report.recording.decision_words import headline, unusable_texts
+from tierwise.report.recording.decision_words import headline, moved_words, unusable_texts
 from tierwise.report.recording.prediction import (
     caution_blocks,
     moving,
@@ -123,7 +123,7 @@ def _answers(day_advice: DayAdvice) -> doc.Table:
         shown.add(
             LOAD_NAMES[answer.load],
             _first(answer),
-            moving(best.placement) or _NOTHING,
+            moved_words(best) or _NOTHING,
             speedup(best.prediction),
             doc.estimate(best.prediction.rate_per_s, numbers.significant),
             doc.estimate(best.prediction.p99_us, numbers.microseconds),

@@ -10,6 +10,7 @@ from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.option import MARGIN, Filling
 from tierwise.advise.space import RoleSpace
+from tierwise.advise.tables import TableSet
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
@@ -85,7 +86,7 @@ def _add(table: Table, bill: DeviceBill) -> None:
 
 
 def _each(part: BillPart) -> Cell:
-    shown = numbers.cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5f}".rstrip("0")
+    shown = numbers.cents(part.price_each) if part.price_each >= 1 else f"{part.price_each:.5g}"
     return Cell(shown, value=part.price_each)
 
 
@@ -131,10 +132,11 @@ def goal_sentence(advice: Advice) -> str:
         return ""
     goal = goal_text(advice.goal)
     if advice.reaching is None:
-        return f"No placement reaches {goal}: every interval lies beyond it."
+        limit = limit_words(advice.budget_per_month, advice.currency)
+        return f"No placement{limit} reaches {goal}: every interval lies beyond it."
     verdict = _SAID[advice.goal.verdict(advice.reaching.prediction)]
     start = verdict.format(goal=goal, Goal=goal[0].upper() + goal[1:])
-    where = moving(advice.reaching.placement) or "as recorded"
+    where = moved_words(advice.reaching) or "as recorded"
     price = cost(advice.reaching.cost_per_month, advice.currency)
     return f"{start}: {where}, {_figure(advice.goal, advice.reaching)}, {price}."
 
@@ -142,7 +144,7 @@ def goal_sentence(advice: Advice) -> str:
 def goal_text(goal: Goal) -> str:
     """``2 000 transactions a second``, ``a 99th percentile of 5 ms``."""
     if goal.what == "tps":
-        return f"{numbers.counted(goal.bound, 'transaction')} a second"
+        return f"{numbers.printed(goal.bound)} transaction{'' if goal.bound == 1 else 's'} a second"
     return f"a {goal.what.removeprefix('p')}th percentile of {numbers.microseconds(goal.bound)}"
 
 
@@ -238,7 +240,7 @@ def paid_headline(advice: Advice, price: Callable[[Option], str] | None = None, 
     return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
 
 
-def gain_words(option: Option | SettingMove, interval: bool = True) -> str:
+def gain_words(option: Option | SettingMove | TableSet, interval: bool = True) -> str:
     """``17.8 (12.6–25.4) times the throughput``."""
     prediction, speedup = option.prediction, option.prediction.speedup
     if speedup is None:
@@ -264,6 +266,11 @@ def price_words(option: Option, currency: str) -> str:
         return price
     new, credit = (money(amount, currency) for amount in (option.new_per_month, option.credit_per_month))
     return f"{price} ({new} for new devices, {credit} of rent ends)"
+
+
+def moved_words(option: Option) -> str:
+    """``the log to gp3``, with the idle roles that its price needs moved too; empty if nothing moves."""
+    return moving({**option.placement, **option.taken_along})
 
 
 def along_words(option: Option) -> str:

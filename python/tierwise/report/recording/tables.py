@@ -14,7 +14,7 @@ from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, limit_words, price_texts
+from tierwise.report.recording.decision_words import cost, gain_words, limit_words, price_texts
 from tierwise.report.recording.prediction import lost_sentence, recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
@@ -78,12 +78,12 @@ def tables_headline(advice: TableAdvice) -> str:
             reason = f"none that was used fits {where}{limit}"
         return f"Leave the tables where they are: {reason}."
     size = f"{numbers.size(best.size_bytes)} of {numbers.size(advice.total_bytes)}"
-    gain = numbers.ratio(best.prediction.speedup.value)
     most = max(table_set.gain for table_set in first.sets)
     share = numbers.percent(best.gain / most)
     kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
-    return f"Move {set_title(best)} ({size}) to {first.device}: {gain} times the throughput{kept}, {price}."
+    gain = gain_words(best, interval=False)
+    return f"Move {set_title(best)} ({size}) to {first.device}: {gain}{kept}, {price}."
 
 
 def tables_caution(advice: TableAdvice) -> str:
