@@ -180,17 +180,6 @@ class RocksCommitSession:
         """Nothing is open."""
 
 
-def run_check(store: Store) -> IntegrityCheck:
-    """Read every pair of the database; the package has no call for RocksDB's VerifyChecksum."""
-    name = "full read with block checksums"
-    try:
-        for _ in store.scan(b""):
-            pass
-    except Exception as error:  # the library raises plain ones
-        return IntegrityCheck(name=name, problems=[str(error)])
-    return IntegrityCheck(name=name)
-
-
 def _item_key(item: int) -> bytes:
     return b"%s%06d" % (_ITEM, item)
 
@@ -283,8 +272,14 @@ class RocksAdapter(Adapter):
         return RocksCommitSession(self)
 
     def check(self) -> IntegrityCheck:
-        """Read every pair, which verifies the checksums of blocks."""
-        return run_check(self)
+        """Read every pair, which verifies checksums: the package has no call for RocksDB's VerifyChecksum."""
+        name = "full read with block checksums"
+        try:
+            for _ in self.scan(b""):
+                pass
+        except Exception as error:  # the library raises plain ones
+            return IntegrityCheck(name=name, problems=[str(error)])
+        return IntegrityCheck(name=name)
 
     def close(self) -> None:
         """Close; the next opening replays the log."""
