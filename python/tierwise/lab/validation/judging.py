@@ -308,13 +308,9 @@ def _pair(
         gained=answer.gained,
         bound_per_s=answer.bound_per_s and answer.bound_per_s * units,
         refused=answer.refused,
-        latency={} if row.laps else _latency(answer, _slots(round, row.case, placement)),
+        latency={} if row.laps else _latency(answer, round.slots(row.case), placement),
         price=round.price(row, placement),
     )
-
-
-def _slots(round: RoundData, case: str, placement: str) -> list[Row]:
-    return [row for row in round.slots(case) if (row.kind, row.placement) == ("slot", placement)]
 
 
 def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
@@ -323,11 +319,12 @@ def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
     return Estimate(value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor)
 
 
-def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
+def _latency(answer: Answer, rows: Sequence[Row], placement: str) -> dict[str, Figure]:
     """Predicted percentiles, each with the median over slots of the measured one."""
     figures = {}
+    latencies = [row.latency_us for row in rows if (row.kind, row.placement) == ("slot", placement)]
     for name, predicted in answer.latency_us.items():
-        values = [row.latency_us[f"{name}_us"] for row in rows if f"{name}_us" in row.latency_us]
+        values = [latency_us[f"{name}_us"] for latency_us in latencies if f"{name}_us" in latency_us]
         if values:
             figures[name] = Figure(predicted=predicted, measured=median(values))
     return figures

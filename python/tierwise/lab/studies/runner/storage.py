@@ -131,6 +131,10 @@ class Storage:
         emulated = [self._emulated_info(name, None) for name in self.emulated]
         return emulated + self.real.describe()
 
+    def server_pids(self) -> list[int]:
+        """Pids of the processes that serve the emulated devices."""
+        return [disk.stats().server_pid for disk in self.emulated.values()]
+
     def roles_on(self, device: str) -> list[Role]:
         """Roles that live on one device."""
         return [role for role, name in self.role_devices.items() if name == device]
