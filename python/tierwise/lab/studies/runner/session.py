@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tierwise.device_models import profiles
 from tierwise.host import doctor
@@ -20,7 +20,7 @@ from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.studies import FILE_ENGINE
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
-from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
+from tierwise.lab.studies.runner.hosts import run_blocks, unfinished
 from tierwise.lab.studies.runner.pattern_run import engine_info
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
@@ -46,6 +46,9 @@ from tierwise.results.files import (
     replace_results,
     write_study_info,
 )
+
+if TYPE_CHECKING:
+    from tierwise.lab.studies.runner.dask_hosts import DaskHosts
 
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
@@ -82,7 +85,7 @@ def run_study(
     fresh: bool = False,
     resume: bool = False,
     recordings: Recordings | None = None,
-    hosts: Hosts | None = None,
+    hosts: DaskHosts | None = None,
     drop_caches: bool = False,
 ) -> Path:
     """Run the remaining runs of a study and return the directory of its results.
@@ -135,7 +138,7 @@ def _run_rest(
     directory: Path,
     observer: Observer,
     run_here: Callable[[Study, RunPlan, int, ProgressCallback], RunResult],
-    hosts: Hosts | None,
+    hosts: DaskHosts | None,
 ) -> None:
     """Run the runs missing from a directory of results."""
     seed = read_study_info(directory / STUDY_FILE).seed
