@@ -113,7 +113,10 @@ def run_study(
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
         require_recordable(study, recordings)
-        _require_writable(recordings.directory)
+        with os_errors(f"--record: {recordings.directory}", "name one that you may write"):
+            own_folder(recordings.directory)
+            with tempfile.TemporaryFile(dir=recordings.directory):  # before measuring
+                pass
     directory = None if fresh else find_unfinished(study, out, seed)
     if resume:
         directory = find_latest(study, out, seed)
@@ -263,14 +266,6 @@ def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps
             f"study {study.name}: {unheard[0]}: workload {workload} has laps, which say how much they do",
             "leave it out; constants and scale change laps, cap_s stops them",
         )
-
-
-def _require_writable(directory: Path) -> None:
-    """Check before measuring that recordings can be written there."""
-    with os_errors(f"--record: {directory}", "name one that you may write"):
-        own_folder(directory)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
 
 
 def require_recordable(study: Study, recordings: Recordings) -> None:
