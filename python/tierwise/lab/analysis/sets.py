@@ -7,15 +7,8 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from tierwise.lab.analysis.conditions import devices_of, facts_of, other_work, settings_of
-from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
-from tierwise.lab.analysis.measures import (
-    MEASURES,
-    Kind,
-    Part,
-    lap_part,
-    run_part,
-    title_of,
-)
+from tierwise.lab.analysis.laps import labels_of, laps_of
+from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
 from tierwise.model import numbers
@@ -174,7 +167,8 @@ def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRo
     }
     yield from _rows("score", "", of_patterns, [a, b], (False, False))
     for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
-        laps = [_lap_parts(side, key) for side in (a, b)]
+        ended = ([lap for lap in laps_of(side, key) if lap.status in ("ok", "capped")] for side in (a, b))
+        laps = [list(map(lap_part, side)) for side in ended]
         yield from _rows("lap", label, _figures(_LAP_MEASURES), laps, _capped(laps))
     for role in Role:
         ios = [[run.io[role] for run in side if role in run.io] for side in (a, b)]
@@ -192,10 +186,6 @@ def _pattern_rate(run: RunResult, name: str) -> float | None:
 
 def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
     return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
-
-
-def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
-    return [lap_part(lap) for lap in laps_of(runs, key) if lap.status in ("ok", "capped")]
 
 
 def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:
