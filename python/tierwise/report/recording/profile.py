@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.placement import ROLE_NAMES, Role
-from tierwise.predict.savings import EVERYTHING, Saving, Savings
+from tierwise.predict.savings import EVERYTHING, Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.recording.recording import in_words
@@ -128,15 +128,13 @@ def _savings(saved: Savings) -> doc.Table:
     words = ["without the device's time for"]
     shown = doc.table(words, ["saved at most", "times faster"], "What removal would save at most")
     for row in saved.rows:
-        shown.add(*_saving(row))
+        name = "all roles" if row.role == EVERYTHING else str(row.role)
+        if row.speedup is None:
+            shown.add(name, row.refused or numbers.NONE, "")
+        else:
+            figures = doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)
+            shown.add(name, *figures)
     return shown
-
-
-def _saving(row: Saving) -> list[doc.Cell | str]:
-    name = "all roles" if row.role == EVERYTHING else str(row.role)
-    if row.speedup is None:
-        return [name, row.refused or numbers.NONE, ""]
-    return [name, doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)]
 
 
 def _roles(breakdown: Breakdown) -> doc.Table:

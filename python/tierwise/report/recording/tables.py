@@ -166,8 +166,14 @@ def relations_document(
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
     used = [row for row in relations.rows if row.files]
     blocks: list[Block] = [Text(_headline(relations, used, saved), Tone.HEADLINE)]
-    if relations.buffer is not None:
-        blocks.append(Text(_buffer_sentence(relations, relations.buffer)))
+    if buffer := relations.buffer:
+        named = sum(row.buffered_bytes for row in relations.rows)
+        held = (
+            f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
+            f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
+            f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
+        )
+        blocks.append(Text(held))
     if used:
         buffered = relations.buffer is not None
         blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
@@ -181,20 +187,9 @@ def relations_document(
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
         unknown = "no file has a name: record with --dsn, or give --names"
-        named = "without a name" if relations.rows else unknown
-        blocks.append(
-            Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {named}.")
-        )
+        why = "without a name" if relations.rows else unknown
+        blocks.append(Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {why}."))
     return [*blocks, *warning_texts(warnings)]
-
-
-def _buffer_sentence(relations: Relations, buffer: BufferContent) -> str:
-    named = sum(row.buffered_bytes for row in relations.rows)
-    return (
-        f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
-        f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
-        f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
-    )
 
 
 def buffer_fields(buffer: BufferContent | None) -> dict[str, Any] | None:
