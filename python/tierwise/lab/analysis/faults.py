@@ -250,8 +250,12 @@ def _death_row(group: Sequence[tuple[RunResult, DeviceDeaths]]) -> DeathRow:
 def sentence(row: CutRow) -> str:
     """What the cuts of one row showed: loss with its bound, damage, and the rate gained."""
     parts = [part for part in (_damage(row), _loss(row)) if part]
-    gain = f", at {_ratio_words(row)} the rate" if row.ratio is not None else ""
-    return f"{row.durability} on {row.placement}: {'; '.join(parts) or _nothing(row)}{gain}.{_warning(row)}"
+    nothing = f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
+    gain = ""
+    if row.ratio is not None:
+        ends = numbers.ratio_span(row.ratio)
+        gain = f", at {numbers.ratio(row.ratio.estimate)} times{f' ({ends})' if ends else ''} the rate"
+    return f"{row.durability} on {row.placement}: {'; '.join(parts) or nothing}{gain}.{_warning(row)}"
 
 
 def headline(rows: list[CutRow]) -> str:
@@ -286,10 +290,6 @@ def lost_age(row: CutRow) -> str:
     return f"at least {age}" if row.at_least else age
 
 
-def _nothing(row: CutRow) -> str:
-    return f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
-
-
 def _warning(row: CutRow) -> str:
     """Cuts without harm do not make a setting safe that its makers call unsafe."""
     return "" if row.durable or row.harmed else f" Its documentation warns: {row.promise}."
@@ -311,12 +311,6 @@ def _damage(row: CutRow) -> str:
         return ""
     stopped = f", {row.not_started} of them beyond starting" if row.not_started else ""
     return f"{row.damaged} of {row.cuts} cuts damaged the database{stopped}"
-
-
-def _ratio_words(row: CutRow) -> str:
-    assert row.ratio is not None
-    ends = numbers.ratio_span(row.ratio)
-    return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
 
 
 def death_headline(rows: Sequence[DeathRow]) -> str:

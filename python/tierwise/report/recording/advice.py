@@ -198,18 +198,13 @@ def left_out_sentences(advice: Advice) -> list[str]:
     none = [left for left in advice.left_out if left.least_cost_per_month is None]
     small = [_left_out(left) for left in none if not left.ephemeral]
     lost = [_left_out(left) for left in none if left.ephemeral]
-    return [
-        *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
-        *([f"Left out, since the files with the room asked for do not fit: {join(small)}."] if small else []),
-        *(
-            [
-                f"Left out, since a stop of the machine takes all files: {join(lost)}. --rebuildable allows "
-                "that of a replica, or of a database that can be rebuilt."
-            ]
-            if lost
-            else []
-        ),
-    ]
+    allows = " --rebuildable allows that of a replica, or of a database that can be rebuilt."
+    reasons = (
+        ("the budget pays for no placement with them", dear, ""),
+        ("the files with the room asked for do not fit", small, ""),
+        ("a stop of the machine takes all files", lost, allows),
+    )
+    return [f"Left out, since {why}: {join(names)}.{more}" for why, names, more in reasons if names]
 
 
 def _left_out(left: LeftOut) -> str:
@@ -221,15 +216,12 @@ def _left_out(left: LeftOut) -> str:
 
 def _wear_sentences(worn: Sequence[Wear], once: bool) -> list[str]:
     """Sentences on devices that would not last five years under this load without a pause."""
+    years = 5 * _MONTHS_PER_YEAR
     return [
         _wear_sentence(wear, once)
         for wear in worn
-        if _is_short(wear.months) or _is_short(wear.predicted_months)
+        if any(lasts is not None and lasts < years for lasts in (wear.months, wear.predicted_months))
     ]
-
-
-def _is_short(lasts: float | None) -> bool:
-    return lasts is not None and lasts < 5 * _MONTHS_PER_YEAR
 
 
 def _wear_sentence(wear: Wear, once: bool) -> str:
@@ -418,8 +410,7 @@ def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
             tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    blocks: list[doc.Block] = [machine_table, doc.Text(text, doc.Tone.QUIET)]
-    return blocks
+    return [machine_table, doc.Text(text, doc.Tone.QUIET)]
 
 
 def growing_blocks(advice: Advice) -> list[doc.Block]:

@@ -186,7 +186,7 @@ def profile_document(
         doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
         doc.Text(recorded_text(breakdown)),
         *profile_tables(breakdown, saved),
-        *warning_texts(_all_warnings(saved, warnings)),
+        *warning_texts(all_warnings(saved, warnings)),
         *(doc.Text(line) for line in device_lines(devices)),
     ]
 
@@ -207,7 +207,7 @@ def profile_page(
             doc.Text("Where the time went", doc.Tone.HEADLINE),
             doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
             doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
-            *doc.texts(_all_warnings(saved, warnings), doc.Tone.WARNING),
+            *doc.texts(all_warnings(saved, warnings), doc.Tone.WARNING),
         ],
         body=[
             doc.Section(
@@ -241,7 +241,8 @@ def device_lines(devices: Sequence[Device]) -> Iterator[str]:
         yield f"Device of {', '.join(device.roles)}: {in_words(device.chain)}{shared}."
 
 
-def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
+def all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
+    """Warnings of a recording or an observation and of its savings, each once."""
     refused = [f"what removal would save cannot be said: {saved.refused}"] if saved.refused else []
     return list(dict.fromkeys([*warnings, *refused, *saved.warnings]))
 
