@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, LeftOut, Move, Option, Wear
-from tierwise.advise.alternatives import (
-    MeasuredHarm,
-    MemoryMove,
-    SettingBound,
-    SettingMove,
-    equal_memory,
-)
+from tierwise.advise.alternatives import MeasuredHarm, SettingBound, SettingMove, equal_memory
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.option import MARGIN, lengthens_median, most_worth_paying
 from tierwise.model import numbers
@@ -378,15 +372,13 @@ def _comparison(advice: Advice) -> str:
     same = equal_memory(advice.memory, option)
     if same is None:
         return "No size of memory gains as much as the recommended move."
-    cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)
+    cost = ""
+    if same.cost_per_month is not None:
+        then, now = numbers.cents(same.cost_per_month), numbers.cents(option.cost_per_month)
+        cost = f", for {then} {numbers.symbol(advice.currency)} a month instead of {now}"
     if not same.added_bytes:
         return f"A larger buffer in the memory that is there gains as much as the recommended move{cost}."
     return f"{numbers.size(same.added_bytes)} more memory gains as much as the recommended move{cost}."
-
-
-def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
-    then, now = numbers.cents(move.cost_per_month or 0.0), numbers.cents(moved_per_month)
-    return f", for {then} {numbers.symbol(currency)} a month instead of {now}"
 
 
 def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
