@@ -155,12 +155,7 @@ def beside(
     if figure.what == SPEEDUP:
         paper_ratio, ratio = figure.value, here
     return PaperRow(
-        placement=figure.placement,
-        setting=figure.setting,
-        lap=figure.lap,
-        what=figure.what,
-        unit=figure.unit,
-        source=figure.source,
+        **figure.model_dump(include=set(PaperRow.model_fields)),
         base=base_name,
         paper_value=figure.value,
         our_value=here.estimate * unit if here and unit else None,

@@ -132,14 +132,8 @@ def _role(placement: str, role: Role, runs: Sequence[RunResult]) -> Placed:
 
 
 def _point(run: RunResult) -> Point:
-    failed = run.status == "failed"
-    return Point(
-        order=run.order,
-        repeat=run.repeat,
-        status=run.status,
-        elapsed_s=None if failed else run.elapsed_s,
-        rate_per_s=None if failed else run.rate_per_s,
-    )
+    failed = {"elapsed_s": None, "rate_per_s": None} if run.status == "failed" else {}
+    return Point(**run.model_dump(include=set(Point.model_fields)) | failed)
 
 
 def _noise(placement: str, runs: Sequence[RunResult], measure: Measure) -> Noise:

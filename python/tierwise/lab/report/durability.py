@@ -167,14 +167,12 @@ def death_table(rows: Sequence[DeathRow]) -> doc.Table:
         worst = row.most_lost / row.owed if row.lost else None
         deaths.add(
             doc.Cell(row.role, doc.Tone.WORSE if row.never or row.damaged else doc.Tone.PLAIN),
-            doc.figure(row.deaths, numbers.count),
-            doc.figure(row.as_is, numbers.count),
-            doc.figure(row.salvaged, numbers.count),
-            doc.figure(row.never, numbers.count),
-            doc.figure(row.lost, numbers.count),
+            *(
+                doc.figure(n, numbers.count)
+                for n in (row.deaths, row.as_is, row.salvaged, row.never, row.lost)
+            ),
             doc.figure(worst, numbers.percent),
-            doc.figure(row.damaged, numbers.count),
-            doc.figure(row.ran_on, numbers.count),
+            *(doc.figure(n, numbers.count) for n in (row.damaged, row.ran_on)),
             doc.figure(row.recovery_s, numbers.seconds),
         )
     return deaths
