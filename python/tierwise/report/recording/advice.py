@@ -19,7 +19,6 @@ from tierwise.report.recording.decision_words import (
     along_words,
     bill_table,
     cost,
-    gain_words,
     goal_sentence,
     headline,
     money,
@@ -39,6 +38,7 @@ from tierwise.report.recording.prediction import (
     chief_figure,
     gain_cells,
     gain_headings,
+    gain_words,
     lost_sentence,
     moving,
     notes,
@@ -89,7 +89,7 @@ def fastest_sentence(advice: Advice) -> str:
         return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
         return f"None of {tried_words(advice)} is faster than this one by more than chance."
-    gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
+    gain, price = gain_words(fastest.prediction), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moving(fastest.placement)}"
     if lengthens_median(fastest.prediction, advice.recorded):
         return f"{other}, {_median(advice)}: {gain} {price}."
@@ -153,7 +153,7 @@ def simpler_sentence(advice: Advice) -> str:
     simpler = advice.simpler
     if simpler is None or simpler.stays or advice.decision.why == "goal":
         return ""
-    offer = f"{gain_words(simpler)} {price_words(simpler, advice.currency)}"
+    offer = f"{gain_words(simpler.prediction)} {price_words(simpler, advice.currency)}"
     offer = "; ".join(filter(None, [offer, along_words(simpler)]))
     return f"As good with fewer moves, for more money: {moving(simpler.placement)}: {offer}."
 
