@@ -40,7 +40,8 @@ class Difference(Record):
 def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Difference]:
     """Machine, versions, workload, scale, devices; where both ran one engine, settings and placements."""
     facts = [facts_of(runs) for runs in (a, b)]
-    facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
+    for known, runs in zip(facts, (a, b), strict=True):
+        known["Started"] = [min(run.started_at for run in runs).strftime("%Y-%m-%d")]
     devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
     differences = [*_between(facts[0], facts[1]), *_between(devices[0], devices[1])]
     engines = [{run.engine.name for run in runs} for runs in (a, b)]
@@ -72,10 +73,6 @@ def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
     settings = settings_of(engine, runs)
     common = {name: [value] for name, value in settings.common.items()}
     return {f"{engine}: {name}": values for name, values in (common | settings.varied).items()}
-
-
-def _day(runs: Sequence[RunResult]) -> str:
-    return min(run.started_at for run in runs).strftime("%Y-%m-%d")
 
 
 Level = Literal["run", "score", "lap", "role"]
