@@ -288,19 +288,13 @@ def _pair(
         units = row.rate_per_s / answered.rate_per_s  # transactions for each request that it shows
     predicted = _times(answer.rate_per_s, units)
     return Pair(
-        case=row.case,
-        family=row.family,
+        **row.model_dump(include={"case", "family", "engine", "clients", "block", "round", "laps"}),
         load=round.cases[row.case].load,
-        engine=row.engine,
-        clients=row.clients,
         recorded=row.placement,
         placement=placement,
         path=path_between(row.storage, round.spec.kind_of(placement)),
         from_disk=round.from_disk(row.placement),
-        block=row.block,
-        round=row.round,
         model=answered.model,
-        laps=row.laps,
         measured=ratio.times(beside),
         ratio=ratio,
         predicted=predicted,

@@ -397,16 +397,12 @@ def _create(info: StudyInfo, out: Path) -> Path:
 
 
 def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
+    same = study.model_dump(include={"name", "question", "baseline", "repeats", "paper", "notes"})
     return StudyInfo(
-        name=study.name,
-        question=study.question,
-        baseline=study.baseline,
+        **same,
         placements=list(study.placements),
         sweep=values(study.sweep),
         skipped=skipped,
-        repeats=study.repeats,
         seed=seed,
         fingerprint=fingerprint_of(study),
-        paper=study.paper,
-        notes=study.notes,
     )
