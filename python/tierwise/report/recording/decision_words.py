@@ -8,8 +8,7 @@ from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
-from tierwise.advise.option import MARGIN, Filling
-from tierwise.advise.space import RoleSpace
+from tierwise.advise.option import MARGIN
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
@@ -165,26 +164,19 @@ def space_sentences(advice: Advice) -> list[str]:
     option = advice.decision.option
     moved = {**option.placement, **option.taken_along}
     spaces = [space for space in advice.spaces if space.role in moved]
-    return [
-        *(_space_sentence(space) for space in spaces if space.parts and space.size_bytes > space.now_bytes),
-        *(_filling_sentence(filling) for filling in advice.filling),
-    ]
-
-
-def _space_sentence(space: RoleSpace) -> str:
-    parts = join([f"{part.what} {numbers.size(part.size_bytes)}" for part in space.parts])
-    return (
+    growing = [
         f"{capitalized(ROLE_NAMES[space.role])} may need {numbers.size(space.size_bytes)}, "
-        f"now {numbers.size(space.now_bytes)}: {parts}."
-    )
-
-
-def _filling_sentence(filling: Filling) -> str:
-    return (
+        f"now {numbers.size(space.now_bytes)}: "
+        f"{join([f'{part.what} {numbers.size(part.size_bytes)}' for part in space.parts])}."
+        for space in spaces
+        if space.parts and space.size_bytes > space.now_bytes
+    ]
+    return growing + [
         f"{capitalized(filling.when)}, {ROLE_NAMES[filling.role]} fills the free "
         f"{numbers.size(filling.free_bytes)} of {filling.device} after "
         f"{_span(filling.full_after_s)} at the predicted rate, and the server stops."
-    )
+        for filling in advice.filling
+    ]
 
 
 def _span(value_s: float) -> str:

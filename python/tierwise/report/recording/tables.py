@@ -202,20 +202,12 @@ def relation_fields(
 ) -> dict[str, Any]:
     """The fields of one table or index in JSON."""
     saving = saved.get(row.relation.label)
+    figures = ("size_bytes", "reads", "writes", "read_bytes", "written_bytes", "waited_s", "device_s")
     return {
         "name": row.relation.label,
-        "kind": row.relation.kind,
-        "table": row.relation.table,
-        "partitioned": row.relation.partitioned,
-        "database": row.relation.database,
+        **{name: getattr(row.relation, name) for name in ("kind", "table", "partitioned", "database")},
         "files": len(row.files),
-        "size_bytes": row.size_bytes,
-        "reads": row.reads,
-        "writes": row.writes,
-        "read_bytes": row.read_bytes,
-        "written_bytes": row.written_bytes,
-        "waited_s": row.waited_s,
-        "device_s": row.device_s,
+        **{name: getattr(row, name) for name in figures},
         "buffered_bytes": None if buffer is None else row.buffered_bytes,
         "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
         "speedup": saving and saving.speedup,

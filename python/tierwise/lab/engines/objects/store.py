@@ -47,13 +47,8 @@ def index_keys(kind: Kind, values: Sequence[Value]) -> list[bytes]:
     return [index_prefix(kind, field, values[kind.place_of(field)]) + own for field in kind.indexes]
 
 
-def packed(values: Sequence[Value]) -> bytes:
-    """Encode the fields of an object."""
-    return bytes(msgpack.packb(list(values)))
-
-
 def unpacked(encoded: bytes) -> list[Value]:
-    """The fields that :func:`packed` was given."""
+    """The fields of an object."""
     values: list[Value] = msgpack.unpackb(encoded)
     return values
 
@@ -185,7 +180,7 @@ def arranged(operation: Operation, given: Sequence[Value]) -> list[Value]:
 def put(transaction: Transaction, kind: Kind, values: list[Value]) -> None:
     """Store an object and its entries in all indexes."""
     key = object_key(kind, values[kind.place_of(kind.key)])
-    transaction.put(key, packed(values))
+    transaction.put(key, bytes(msgpack.packb(values)))
     for entry in index_keys(kind, values):
         transaction.put(entry, key)
 
