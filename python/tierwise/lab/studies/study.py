@@ -260,9 +260,7 @@ FILE_ENGINE = "file"
 
 def names() -> list[str]:
     """Studies that ship with tierwise."""
-    return sorted(
-        file.name.removesuffix(".toml") for file in _SHIPPED.iterdir() if file.name.endswith(".toml")
-    )
+    return sorted(file.stem for file in _SHIPPED.glob("*.toml"))
 
 
 def load(name_or_path: str) -> Study:

@@ -149,9 +149,8 @@ class Blocks:
             schedule.hosts.setdefault(result.repeat, host)
             finished[result.repeat].add(result.run_id)
         for number, run_ids in finished.items():
-            schedule.missing[number] = [
-                plan for plan in schedule._plans(number) if plan.run_id not in run_ids
-            ]
+            plans = block(study, seed, number)
+            schedule.missing[number] = [plan for plan in plans if plan.run_id not in run_ids]
         return schedule
 
     @property
@@ -181,11 +180,8 @@ class Blocks:
     def _begin(self, host: str) -> int:
         number = next(number for number in range(len(self.hosts) + 1) if number not in self.hosts)
         self.hosts[number] = host
-        self.missing[number] = self._plans(number)
+        self.missing[number] = block(self.study, self.seed, number)
         return number
-
-    def _plans(self, number: int) -> list[RunPlan]:
-        return block(self.study, self.seed, number)
 
 
 def block(study: Study, seed: int, number: int) -> list[RunPlan]:
