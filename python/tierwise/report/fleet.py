@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.fleet.records import (
-    Curve,
-    DatabaseMove,
-    FleetAdvice,
-    FleetDatabase,
-    FleetRemark,
-    FleetSharing,
-)
+from tierwise.fleet.records import DatabaseMove, FleetAdvice, FleetDatabase, FleetRemark, FleetSharing
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.names import gathered, join
@@ -174,10 +167,14 @@ def sharing_sentence(advice: FleetAdvice) -> str:
     count = len(sharing.devices)
     logs = sum(len(device.databases) for device in sharing.devices)
     hold = "devices hold" if count > 1 else "device holds"
-    saved = money(sharing.saved_per_month, advice.currency)
+    saved, costs = (
+        money(each, advice.currency) for each in (sharing.saved_per_month, sharing.cost_per_month)
+    )
+    share = sharing.gain_share
+    gained = f" and gains {numbers.percent(share)} of all that could be gained" if share is not None else ""
     return (
-        f"{count} shared {hold} the logs of {logs} databases. This saves {saved} over a device for each."
-        f"{_set_words(sharing, advice)}"
+        f"{count} shared {hold} the logs of {logs} databases. This saves {saved} over a device for each. "
+        f"The set with sharing costs {costs}{gained}."
     )
 
 
@@ -203,23 +200,12 @@ def sharing_blocks(advice: FleetAdvice) -> list[doc.Block]:
     ]
 
 
-def _set_words(sharing: FleetSharing, advice: FleetAdvice) -> str:
-    share = sharing.gain_share
-    gained = f" and gains {numbers.percent(share)} of all that could be gained" if share is not None else ""
-    return f" The set with sharing costs {money(sharing.cost_per_month, advice.currency)}{gained}."
-
-
 def _changes(sharing: FleetSharing) -> list[str]:
-    sentences = []
-    if sharing.begun:
-        sentences.append(f"Further moves at the shared price: {_move_words(sharing.begun)}.")
-    if sharing.ended:
-        sentences.append(f"Moves that no longer belong to the set: {_move_words(sharing.ended)}.")
-    return sentences
-
-
-def _move_words(moves: list[DatabaseMove]) -> str:
-    return some([in_words(move) for move in moves])
+    said = {
+        "Further moves at the shared price": sharing.begun,
+        "Moves that no longer belong to the set": sharing.ended,
+    }
+    return [f"{what}: {some(list(map(in_words, moves)))}." for what, moves in said.items() if moves]
 
 
 def _devices(sharing: FleetSharing, unit: str) -> doc.Table:
@@ -304,7 +290,15 @@ def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
     y = alt.Y(
         "gain:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("% of all that could be gained", tickCount=5)
     )
-    base = plot([_spent(one, advice) for one in advice.curve]).encode(x=x, y=y)
+    spent = [
+        {
+            "cost": one.cost_per_month,
+            "gain": 100 * one.gain_share,
+            "asked": one.budget_per_month == advice.budget_per_month,
+        }
+        for one in advice.curve
+    ]
+    base = plot(spent).encode(x=x, y=y)
     colour = look.colour("place-1")
     layers = [
         base.mark_line(strokeWidth=1.5, opacity=0.55, interpolate="step-after", color=colour),
@@ -314,14 +308,6 @@ def _curve(advice: FleetAdvice, look: Look) -> alt.LayerChart:
         ),
     ]
     return finish(layers, look, _CURVE_PX, "Gain against cost", right_px=24)
-
-
-def _spent(one: Curve, advice: FleetAdvice) -> dict[str, object]:
-    return {
-        "cost": one.cost_per_month,
-        "gain": 100 * one.gain_share,
-        "asked": one.budget_per_month == advice.budget_per_month,
-    }
 
 
 _LEAST_SHARE = 0.05

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from tierwise.lab.analysis.sentences import Words
+from tierwise.lab.analysis.summary import middle
 from tierwise.model import numbers
 from tierwise.model.statistics import ENOUGH_REPEATS, Interval, median_interval
 from tierwise.results import Latency, PatternResult, Record, RunResult
@@ -118,8 +118,8 @@ def _row(pattern: str, placement: str, results: Sequence[PatternResult], seed: i
         placement=placement,
         mb_per_s=median_interval([result.mb_per_s for result in results], seed=seed),
         rate=median_interval([result.rate_per_s for result in results], seed=seed),
-        p50_us=median(latency.p50_us for latency in latencies) if latencies else None,
-        p99_us=median(latency.p99_us for latency in latencies) if latencies else None,
+        p50_us=middle(latency.p50_us for latency in latencies),
+        p99_us=middle(latency.p99_us for latency in latencies),
     )
 
 

@@ -129,17 +129,16 @@ def path_caveats(runs: Sequence[RunResult]) -> list[str]:
         for device in run.devices
         if device.profile and device.path_share is not None and device.path_share > _NOTABLE_SHARE
     )
-    return [_path_caveat(profile, devices) for profile, devices in slowed.items()]
-
-
-def _path_caveat(profile: str, devices: Sequence[tuple[str, DeviceInfo]]) -> str:
-    placements = ", ".join(dict.fromkeys(placement for placement, _ in devices))
-    share = numbers.percent(max(device.path_share or 0 for _, device in devices))
-    return (
-        f"Under {placements} up to {share} of the time of the requests to {profile} was the path of the "
-        f"emulation, so that the device itself is faster than shown. "
-        + (shortfall(profile, devices[-1][1].attainable) or "")
-    ).strip()
+    texts = []
+    for profile, devices in slowed.items():
+        placements = ", ".join(dict.fromkeys(placement for placement, _ in devices))
+        share = numbers.percent(max(device.path_share or 0 for _, device in devices))
+        texts.append(
+            f"Under {placements} up to {share} of the time of the requests to {profile} was the path of the "
+            "emulation, so that the device itself is faster than shown. "
+            + (shortfall(profile, devices[-1][1].attainable) or "")
+        )
+    return [text.strip() for text in texts]
 
 
 _MOST_NAMED = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from tierwise.advise.durability import DeathCounts
@@ -80,7 +80,7 @@ class CutRow(Record):
 def build_frontier(results: Sequence[RunResult], info: StudyInfo) -> list[CutRow]:
     """One row for each engine, placement and setting that was cut, in the order of the study."""
     groups = gathered(
-        ((run.engine.name, run.placement, run.power_cuts.durability), run)
+        ((run.engine.name, run.placement, run.power_cuts.durability), (run, run.power_cuts))
         for run in results
         if run.power_cuts is not None and run.power_cuts.cuts
     )
@@ -113,10 +113,13 @@ def _beaten(row: CutRow, rows: Iterable[CutRow]) -> bool:
     )
 
 
-def _row(runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunResult]], seed: int) -> CutRow:
-    first = runs[0]
-    harm = _cuts_of(first)
-    cuts = [cut for run in runs for cut in _cuts_of(run).cuts]
+Group = Sequence[tuple[RunResult, PowerCuts]]
+"""Runs under one durability setting on one placement, each with its cuts."""
+
+
+def _row(group: Group, groups: Mapping[tuple[str, str, str], Group], seed: int) -> CutRow:
+    runs, (first, harm) = [run for run, _ in group], group[0]
+    cuts = [cut for _, of_run in group for cut in of_run.cuts]
     damaged = [cut for cut in cuts if cut.outcome == "damaged"]
     lost = [cut for cut in cuts if cut.outcome == "lost"]
     worst = max(lost, key=lambda cut: cut.oldest_lost_ms or 0, default=None)
@@ -140,32 +143,27 @@ def _row(runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunR
         at_least=worst.whole_load if worst else False,
         most_lost=max((cut.lost for cut in lost), default=0),
         rate=median_interval(rates, seed=seed) if rates else None,
-        ratio=_ratio(runs, groups, seed),
+        ratio=_ratio(group, groups, seed),
         recovery_s=median(recoveries) if recoveries else None,
-        clean_start_s=median(_cuts_of(run).clean_start_s for run in runs),
+        clean_start_s=median(of_run.clean_start_s for _, of_run in group),
         check=_check_name(cuts),
         problems=[problem for run in runs for problem in run.problems],
     )
 
 
-def _ratio(
-    runs: Sequence[RunResult], groups: dict[tuple[str, str, str], list[RunResult]], seed: int
-) -> Interval | None:
+def _ratio(group: Group, groups: Mapping[tuple[str, str, str], Group], seed: int) -> Interval | None:
     """Ratios within a repeat, so that drift of the machine falls on both sides alike."""
-    engine, placement = runs[0].engine.name, runs[0].placement
+    first, harm = group[0]
     durable = {
         run.repeat: run.rate_per_s
-        for key, group in groups.items()
-        for run in group
-        if key[:2] == (engine, placement) and _cuts_of(run).durable
+        for key, other in groups.items()
+        for run, cuts in other
+        if key[:2] == (first.engine.name, first.placement) and cuts.durable
     }
-    ratios = [run.rate_per_s / base for run in runs if run.rate_per_s and (base := durable.get(run.repeat))]
-    return None if _cuts_of(runs[0]).durable or not ratios else median_interval(ratios, seed=seed)
-
-
-def _cuts_of(run: RunResult) -> PowerCuts:
-    assert run.power_cuts is not None, "only runs with cuts are grouped"
-    return run.power_cuts
+    ratios = [
+        run.rate_per_s / base for run, _ in group if run.rate_per_s and (base := durable.get(run.repeat))
+    ]
+    return None if harm.durable or not ratios else median_interval(ratios, seed=seed)
 
 
 def _check_name(faults: Sequence[Fault]) -> str:
@@ -211,16 +209,16 @@ class DeathRow(DeathCounts):
 def build_deaths(results: Sequence[RunResult]) -> list[DeathRow]:
     """One row for each engine, placement and role whose device died, by their names."""
     groups = gathered(
-        ((run.engine.name, run.placement, run.device_deaths.role), run)
+        ((run.engine.name, run.placement, run.device_deaths.role), (run, run.device_deaths))
         for run in results
         if run.device_deaths is not None and run.device_deaths.deaths
     )
     return [_death_row(groups[key]) for key in sorted(groups)]
 
 
-def _death_row(runs: Sequence[RunResult]) -> DeathRow:
-    first, role = runs[0], _deaths_of(runs[0]).role
-    deaths = [death for run in runs for death in _deaths_of(run).deaths]
+def _death_row(group: Sequence[tuple[RunResult, DeviceDeaths]]) -> DeathRow:
+    first, role = group[0][0], group[0][1].role
+    deaths = [death for _, of_run in group for death in of_run.deaths]
     started = [death for death in deaths if death.start != "never"]
     worst = max(started, key=lambda death: death.lost, default=None)
     device = next(device for device in first.devices if role in device.roles)
@@ -241,24 +239,23 @@ def _death_row(runs: Sequence[RunResult]) -> DeathRow:
         most_lost=worst.lost if worst else 0,
         owed=worst.acknowledged if worst else 0,
         recovery_s=middle([death.recovery_s for death in started]),
-        clean_start_s=median(_deaths_of(run).clean_start_s for run in runs),
+        clean_start_s=median(of_run.clean_start_s for _, of_run in group),
         refused=next((death.refused for death in deaths if death.refused), None),
         damage=next((death.damage for death in deaths if death.damage), None),
         check=_check_name(started),
-        problems=[problem for run in runs for problem in run.problems],
+        problems=[problem for run, _ in group for problem in run.problems],
     )
-
-
-def _deaths_of(run: RunResult) -> DeviceDeaths:
-    assert run.device_deaths is not None, "only runs with deaths are grouped"
-    return run.device_deaths
 
 
 def sentence(row: CutRow) -> str:
     """What the cuts of one row showed: loss with its bound, damage, and the rate gained."""
     parts = [part for part in (_damage(row), _loss(row)) if part]
-    gain = f", at {_ratio_words(row)} the rate" if row.ratio is not None else ""
-    return f"{row.durability} on {row.placement}: {'; '.join(parts) or _nothing(row)}{gain}.{_warning(row)}"
+    nothing = f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
+    gain = ""
+    if row.ratio is not None:
+        ends = numbers.ratio_span(row.ratio)
+        gain = f", at {numbers.ratio(row.ratio.estimate)} times{f' ({ends})' if ends else ''} the rate"
+    return f"{row.durability} on {row.placement}: {'; '.join(parts) or nothing}{gain}.{_warning(row)}"
 
 
 def headline(rows: list[CutRow]) -> str:
@@ -293,10 +290,6 @@ def lost_age(row: CutRow) -> str:
     return f"at least {age}" if row.at_least else age
 
 
-def _nothing(row: CutRow) -> str:
-    return f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
-
-
 def _warning(row: CutRow) -> str:
     """Cuts without harm do not make a setting safe that its makers call unsafe."""
     return "" if row.durable or row.harmed else f" Its documentation warns: {row.promise}."
@@ -318,12 +311,6 @@ def _damage(row: CutRow) -> str:
         return ""
     stopped = f", {row.not_started} of them beyond starting" if row.not_started else ""
     return f"{row.damaged} of {row.cuts} cuts damaged the database{stopped}"
-
-
-def _ratio_words(row: CutRow) -> str:
-    assert row.ratio is not None
-    ends = numbers.ratio_span(row.ratio)
-    return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
 
 
 def death_headline(rows: Sequence[DeathRow]) -> str:

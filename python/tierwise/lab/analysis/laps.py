@@ -128,11 +128,8 @@ def _row(
     first = first_of(in_lap, lambda of, over: speedup_of(timed[of], timed[over], seed)).row
     first_lap = next(iter(laps.values()))[0]
     return LapRow(
-        name=first_lap.name,
-        stream=first_lap.stream,
+        **first_lap.model_dump(include=set(LapRow.model_fields)),
         label=label,
-        timed=first_lap.timed,
-        cold=first_lap.cold,
         cells=cells,
         first=first.placement if first else None,
     )

@@ -112,26 +112,25 @@ def swept_rows(sweep: SweepResult, at: Mapping[str, Figures], info: StudyInfo) -
         value = figure.setting.get(sweep.name, least)
         here = {**sweep.others, sweep.name: value}
         if value != least and figure.setting.items() <= here.items() and value in at and least in at:
-            there = {**figure.setting, sweep.name: least}
-            theirs = next((other for other in info.paper if _is_at(other, figure, there)), None)
+            # The same figure of the paper at the least value of the sweep.
+            there = figure.model_copy(update={"setting": {**figure.setting, sweep.name: least}})
+            theirs = next((other for other in info.paper if _same(other, there)), None)
             what = (figure.placement, figure.lap, figure.what)
             base = f"{plain(sweep.name)} {least}"
             rows.append(beside(figure, theirs, at[value].get(*what), at[least].get(*what), base))
     return [row for row in rows if row.paper_ratio is not None]
 
 
-def _is_at(other: PaperValue, figure: PaperValue, setting: Mapping[str, str]) -> bool:
-    """Whether ``other`` is the same figure at another point of a sweep."""
-    named = (other.placement, other.lap, other.what) == (figure.placement, figure.lap, figure.what)
-    return named and other.setting == setting
+def _same(one: PaperValue, other: PaperValue) -> bool:
+    """Whether both are one figure of one placement at one point of a sweep."""
+    fields = ("placement", "lap", "what", "setting")
+    return all(getattr(one, name) == getattr(other, name) for name in fields)
 
 
 def _row(figure: PaperValue, ours: Figures, setting: Mapping[str, str], info: StudyInfo) -> PaperRow:
-    def same(other: PaperValue) -> bool:
-        return (other.what, other.lap, other.setting) == (figure.what, figure.lap, figure.setting)
-
     baseline = info.baseline
-    their_base = next((f for f in info.paper if f.placement == baseline and same(f)), None)
+    of_baseline = figure.model_copy(update={"placement": baseline})
+    their_base = next((other for other in info.paper if _same(other, of_baseline)), None)
     was_run = figure.setting.items() <= setting.items()
     here = ours.get(figure.placement, figure.lap, figure.what) if was_run else None
     base = ours.get(baseline, figure.lap, figure.what)
@@ -155,12 +154,7 @@ def beside(
     if figure.what == SPEEDUP:
         paper_ratio, ratio = figure.value, here
     return PaperRow(
-        placement=figure.placement,
-        setting=figure.setting,
-        lap=figure.lap,
-        what=figure.what,
-        unit=figure.unit,
-        source=figure.source,
+        **figure.model_dump(include=set(PaperRow.model_fields)),
         base=base_name,
         paper_value=figure.value,
         our_value=here.estimate * unit if here and unit else None,

@@ -7,15 +7,8 @@ from functools import partial
 from typing import Literal, TypeVar
 
 from tierwise.lab.analysis.conditions import devices_of, facts_of, other_work, settings_of
-from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of
-from tierwise.lab.analysis.measures import (
-    MEASURES,
-    Kind,
-    Part,
-    lap_part,
-    run_part,
-    title_of,
-)
+from tierwise.lab.analysis.laps import labels_of, laps_of
+from tierwise.lab.analysis.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
 from tierwise.lab.analysis.rows import Measure, measure_of
 from tierwise.lab.analysis.sweeps import setting_words
 from tierwise.model import numbers
@@ -47,7 +40,8 @@ class Difference(Record):
 def differences_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> list[Difference]:
     """Machine, versions, workload, scale, devices; where both ran one engine, settings and placements."""
     facts = [facts_of(runs) for runs in (a, b)]
-    facts[0]["Started"], facts[1]["Started"] = ([_day(runs)] for runs in (a, b))
+    for known, runs in zip(facts, (a, b), strict=True):
+        known["Started"] = [min(run.started_at for run in runs).strftime("%Y-%m-%d")]
     devices = [{f"Device {name}": [what] for name, what in devices_of(runs).items()} for runs in (a, b)]
     differences = [*_between(facts[0], facts[1]), *_between(devices[0], devices[1])]
     engines = [{run.engine.name for run in runs} for runs in (a, b)]
@@ -79,10 +73,6 @@ def _settings(engine: str, runs: Sequence[RunResult]) -> dict[str, list[str]]:
     settings = settings_of(engine, runs)
     common = {name: [value] for name, value in settings.common.items()}
     return {f"{engine}: {name}": values for name, values in (common | settings.varied).items()}
-
-
-def _day(runs: Sequence[RunResult]) -> str:
-    return min(run.started_at for run in runs).strftime("%Y-%m-%d")
 
 
 Level = Literal["run", "score", "lap", "role"]
@@ -174,7 +164,8 @@ def _every_row(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRo
     }
     yield from _rows("score", "", of_patterns, [a, b], (False, False))
     for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
-        laps = [_lap_parts(side, key) for side in (a, b)]
+        ended = ([lap for lap in laps_of(side, key) if lap.status in ("ok", "capped")] for side in (a, b))
+        laps = [list(map(lap_part, side)) for side in ended]
         yield from _rows("lap", label, _figures(_LAP_MEASURES), laps, _capped(laps))
     for role in Role:
         ios = [[run.io[role] for run in side if role in run.io] for side in (a, b)]
@@ -192,10 +183,6 @@ def _pattern_rate(run: RunResult, name: str) -> float | None:
 
 def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
     return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
-
-
-def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
-    return [lap_part(lap) for lap in laps_of(runs, key) if lap.status in ("ok", "capped")]
 
 
 def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:

@@ -72,13 +72,6 @@ _FIGURES: dict[str, Of] = {
 """Fields of a row."""
 
 
-def role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
-    """A row for each role, then one for the I/O without a role of each device."""
-    by_role = {role: [(run.io[role], run) for run in runs if role in run.io] for role in Role}
-    rows = [_row(role.value, parts) for role, parts in by_role.items() if parts]
-    return [*rows, *device_rows(runs, UNATTRIBUTED, lambda device: device.unattributed)]
-
-
 def device_rows(
     runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
 ) -> list[IoRow]:
@@ -268,6 +261,8 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
     parts = [run_part(run) for run in valid]
     capped = sum(part.capped for part in parts)
     medians = medians_of(parts)
+    by_role = {role: [(run.io[role], run) for run in valid if role in run.io] for role in Role}
+    role_rows = [_row(role.value, ios) for role, ios in by_role.items() if ios]
 
     def interval(of: Callable[[Part], float | None], capped: bool = False) -> Interval | None:
         sample = [value for value in map(of, parts) if value is not None]
@@ -299,7 +294,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         ),
         waits=mean_waits([run.waits for run in valid if run.waits]),
         latency=_latencies(valid),
-        io=role_rows(valid),
+        io=[*role_rows, *device_rows(valid, UNATTRIBUTED, lambda device: device.unattributed)],
         device_io=device_rows(valid, "whole device", lambda device: device.io),
         io_notes=io_notes(valid),
     )
@@ -337,10 +332,12 @@ def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
 
 
 def _latencies(runs: Sequence[RunResult]) -> dict[str, dict[str, Spread]]:
-    names = dict.fromkeys(name for run in runs for name in run.latency)
-    return {name: _percentiles([run.latency[name] for run in runs if name in run.latency]) for name in names}
-
-
-def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
-    values = {name: [getattr(latency, field) for latency in latencies] for name, field in PERCENTILES.items()}
-    return {name: Spread(median=median(v), least=min(v), most=max(v)) for name, v in values.items()}
+    latencies = gathered((name, latency) for run in runs for name, latency in run.latency.items())
+    return {
+        name: {
+            percentile: Spread(median=median(us), least=min(us), most=max(us))
+            for percentile, field in PERCENTILES.items()
+            if (us := [getattr(latency, field) for latency in several])
+        }
+        for name, several in latencies.items()
+    }

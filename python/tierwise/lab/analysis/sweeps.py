@@ -127,8 +127,7 @@ def _sweep(
         }
         for placement in order
     }
-    seed = info.seed
-    lines = [line for placement, own in by_placement.items() for line in _lines(placement, own, judged, seed)]
+    lines = [line for name, own in by_placement.items() for line in _lines(name, own, judged, info.seed)]
     return SweepResult(
         engine=engine,
         name=name,

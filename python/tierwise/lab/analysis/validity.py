@@ -132,34 +132,27 @@ def _role(placement: str, role: Role, runs: Sequence[RunResult]) -> Placed:
 
 
 def _point(run: RunResult) -> Point:
-    failed = run.status == "failed"
-    return Point(
-        order=run.order,
-        repeat=run.repeat,
-        status=run.status,
-        elapsed_s=None if failed else run.elapsed_s,
-        rate_per_s=None if failed else run.rate_per_s,
-    )
+    failed = {"elapsed_s": None, "rate_per_s": None} if run.status == "failed" else {}
+    return Point(**run.model_dump(include=set(Point.model_fields)) | failed)
 
 
 def _noise(placement: str, runs: Sequence[RunResult], measure: Measure) -> Noise:
     valid = [run for run in runs if run.status == "ok"]
     levels = [level for run in valid if (level := run.rate_per_s if measure == "rate" else run.elapsed_s)]
     errors = [run.errors for run in runs if run.errors is not None]
+    foreign = [
+        run.cpu.other_s / (run.elapsed_s * run.machine.cores)
+        for run in valid
+        if run.cpu and run.cpu.other_s is not None and run.elapsed_s
+    ]
     return Noise(
         placement=placement,
         runs=len(valid),
         variation=coefficient_of_variation(levels) if levels else None,
         deviation=median_absolute_deviation(levels) / median(levels) if levels else None,
-        foreign_cpu_share=max((s for run in valid if (s := _foreign_cpu(run)) is not None), default=None),
+        foreign_cpu_share=max(foreign, default=None),
         errors=sum(errors) if errors else None,
     )
-
-
-def _foreign_cpu(run: RunResult) -> float | None:
-    if run.cpu is None or run.cpu.other_s is None or not run.elapsed_s:
-        return None
-    return run.cpu.other_s / (run.elapsed_s * run.machine.cores)
 
 
 def _overruns(placement: str, runs: Sequence[RunResult]) -> list[DeviceOverrun]:

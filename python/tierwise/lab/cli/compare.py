@@ -39,7 +39,10 @@ def compare(
     Recordings before and after a move are compared by tierwise verify.
     """
     require("report", "compare", ["numpy"])
-    chosen = format or _format_of(output)
+    chosen = format or "text"
+    if format is None and output is not None:
+        suffix: Any = output.suffix.removeprefix(".")
+        chosen = suffix if suffix in get_args(Format) else "md"
     comparison = compare_sets(read_set(a), read_set(b), (a, b))
     if output is None and chosen == "text":
         print_document(compare_document(comparison))
@@ -89,8 +92,3 @@ def read_set(name: str) -> list[RunResult]:
             "name results that have runs",
         )
     return runs
-
-
-def _format_of(out: Path | None) -> Any:
-    suffix = out.suffix.removeprefix(".") if out else "text"
-    return suffix if suffix in get_args(Format) else "md"

@@ -192,14 +192,8 @@ def run(
         _run_all(options, output, seed, begun)
         return
     with nullcontext() if hosts is None else dask_hosts.hosts(hosts, trusted=trust_scheduler) as lab_hosts:
-        _run(
-            options.applied_to(studies.load(study)),
-            output,
-            seed,
-            recordings=recordings,
-            hosts=lab_hosts,
-            **begun,
-        )
+        begun |= {"recordings": recordings, "hosts": lab_hosts}
+        _run(options.applied_to(studies.load(study)), output, seed, **begun)
 
 
 def demo(output: opt.Output = RESULTS, seed: opt.Seed = None, repeats: Repeats = None) -> None:

@@ -31,7 +31,7 @@ from tierwise.predict import ModelError
 from tierwise.predict.model_error import own_file
 from tierwise.recording.outputs import require_writable, write_file
 from tierwise.report.charts import WIDE, to_svg
-from tierwise.report.document import Block, table
+from tierwise.report.document import Table, table
 
 
 class RoundProgress(ConsoleProgress):
@@ -200,13 +200,12 @@ def _run(spec: ValidationSpec, cases: Sequence[Case], out: Path, **begun: Any) -
         runner.run(spec, cases, out.absolute(), progress, **begun)
 
 
-def _document(accuracy: Accuracy) -> list[Block]:
-    blocks: list[Block] = []
+def _document(accuracy: Accuracy) -> list[Table]:
+    blocks: list[Table] = []
     for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
-        document_table = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
+        blocks.append(table(COLUMNS[:1], COLUMNS[1:], f"{name} round"))
         for row in summary_rows(accuracy, name):
-            document_table.add(*row)
-        blocks.append(document_table)
+            blocks[-1].add(*row)
     return blocks
 
 

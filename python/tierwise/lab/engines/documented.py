@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import shipped
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
+from tierwise.results.measurements import Record
 
 
 def listed_in(folder: Path) -> frozenset[str]:
@@ -47,10 +46,8 @@ def checked(engine: str, given: Mapping[str, str], allowed: Collection[str]) -> 
     return values
 
 
-class DurabilitySetting(BaseModel):
+class DurabilitySetting(Record):
     """One way to commit, and what the engine's maker says of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     """As reports write it, such as ``synchronous_commit=off``."""
@@ -68,10 +65,8 @@ def load(folder: Path) -> list[DurabilitySetting]:
     return [DurabilitySetting.model_validate(entry) for entry in entries]
 
 
-class Salvage(BaseModel):
+class Salvage(Record):
     """One step that lets an engine start without the files of a role; without one, only a backup helps."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     step: str
     """As reports write it, such as ``pg_resetwal -f``."""
@@ -87,10 +82,8 @@ class Salvage(BaseModel):
     source: str
 
 
-class Guide(BaseModel):
+class Guide(Record):
     """The steps of one engine, those of a role in the order to try them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     salvage: list[Salvage] = []
     use: Mapping[Role, str] = {}

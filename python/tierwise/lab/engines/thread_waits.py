@@ -143,7 +143,10 @@ class ThreadWaitProbe:
             looked_at = self._random.sample(looked_at, SESSIONS_MAX)
         classes = ["client" if thread is None else self._class_of(thread) for thread in looked_at]
         seen = [kind for kind in classes if kind is not None]
-        return self._seen_through_helpers(seen, others) if self._helped else _seen_through_leader(seen)
+        if self._helped:
+            return self._seen_through_helpers(seen, others)
+        # Group commit: while a client flushes, waits for another client are waits for its flush of the log.
+        return ["log_lock" if kind == "lock" else kind for kind in seen] if "log_sync" in seen else seen
 
     def _sleep(self, delay_s: float) -> None:
         if not self._ahead:
@@ -207,8 +210,3 @@ def threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
             name = (thread / "comm").read_text("utf-8", "replace")
             (clients if name.startswith(CLIENT_THREAD) else others).append(thread)
     return clients, others
-
-
-def _seen_through_leader(seen: list[WaitClass]) -> list[WaitClass]:
-    """Replace waits for another client by a log flush wait, while a client flushes: group commit."""
-    return ["log_lock" if kind == "lock" else kind for kind in seen] if "log_sync" in seen else seen

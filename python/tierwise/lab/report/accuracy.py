@@ -196,6 +196,7 @@ def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
     models = ", ".join(dict.fromkeys(pair.model for pair in pairs))
     predictions = [pair for pair in pairs if not pair.control]
     controls = [pair for pair in pairs if pair.control]
+    known = [pair for pair in predictions if pair.log_error is not None]
     rates = accuracy.rates.get(round, {})
     return [
         f"## {title}\n",
@@ -209,7 +210,7 @@ def _round(accuracy: Accuracy, round: Round, title: str) -> list[str]:
         f"### The {_WORST} worst\n",
         table(
             ["case", "recorded on", "predicted for", "predicted", "measured", "error"],
-            _rows(_worst(predictions)),
+            _rows(sorted(known, key=lambda pair: abs(pair.log_error or 0.0), reverse=True)[:_WORST]),
         ),
         "### Recordings\n",
         table(
@@ -280,19 +281,11 @@ def _verdicts(accuracy: Accuracy, pairs: Sequence[Pair], round: str) -> Iterator
         yield [stated, *(str(counts.get((stated, what), 0)) for what in ("good", "between", "wrong"))]
 
 
-def _worst(pairs: Sequence[Pair]) -> list[Pair]:
-    known = [pair for pair in pairs if pair.log_error is not None]
-    return sorted(known, key=lambda pair: abs(pair.log_error or 0.0), reverse=True)[:_WORST]
-
-
 def _recordings(accuracy: Accuracy, round: str) -> Iterator[list[str]]:
     for recording in accuracy.recordings:
         if recording.round == round:
-            verdict = (
-                "yes"
-                if recording.usable
-                else "; ".join([recording.problem] if recording.problem else recording.reasons)
-            )
+            reasons = [recording.problem] if recording.problem else recording.reasons
+            verdict = "yes" if recording.usable else "; ".join(reasons)
             rates = [_figure(recording.rate_per_s), _figure(recording.beside_per_s)]
             yield [recording.case, recording.recorded, *rates, _signed(recording.error), verdict]
 
@@ -323,20 +316,11 @@ def _agreement(accuracy: Accuracy) -> str:
 def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
     for pair in pairs:
         placement = f"{pair.placement} (control)" if pair.control else pair.placement
-        yield [
-            pair.case,
-            pair.recorded,
-            placement,
-            _predicted(pair),
-            _with_ends(pair.measured),
-            _signed(pair.error),
-        ]
-
-
-def _predicted(pair: Pair) -> str:
-    if pair.predicted is None:
-        return "refused" if pair.refused else "no figure"
-    return _with_ends(pair.predicted)
+        predicted = "refused" if pair.refused else "no figure"
+        if pair.predicted is not None:
+            predicted = _with_ends(pair.predicted)
+        figures = [predicted, _with_ends(pair.measured), _signed(pair.error)]
+        yield [pair.case, pair.recorded, placement, *figures]
 
 
 def _with_ends(rate: Estimate | Measured) -> str:

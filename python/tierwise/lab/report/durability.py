@@ -134,15 +134,15 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> doc.Table:
 
 def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> doc.Section:
     damage = [f"{row.durability} on {row.placement}: {row.damage}" for row in rows if row.damage]
-    early = dict.fromkeys(problem for row in rows for problem in row.problems)
-    blocks = [
-        _chart(name, rows, baseline),
-        frontier_table(rows, baseline),
-        doc.Bullets([sentence(row) for row in rows]),
-        *doc.texts(damage, doc.Tone.QUIET),
-        *doc.texts(early, doc.Tone.WARNING),
-    ]
+    said = [doc.Bullets([sentence(row) for row in rows]), *_messages(rows, damage)]
+    blocks = [_chart(name, rows, baseline), frontier_table(rows, baseline), *said]
     return doc.Section(name, blocks, id=f"cuts-{name}")
+
+
+def _messages(rows: Sequence[CutRow] | Sequence[DeathRow], messages: Sequence[str]) -> list[doc.Block]:
+    """What the engine's messages said, then why runs ended early."""
+    early = dict.fromkeys(problem for row in rows for problem in row.problems)
+    return [*doc.texts(messages, doc.Tone.QUIET), *doc.texts(early, doc.Tone.WARNING)]
 
 
 def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> doc.Chart:
@@ -167,14 +167,12 @@ def death_table(rows: Sequence[DeathRow]) -> doc.Table:
         worst = row.most_lost / row.owed if row.lost else None
         deaths.add(
             doc.Cell(row.role, doc.Tone.WORSE if row.never or row.damaged else doc.Tone.PLAIN),
-            doc.figure(row.deaths, numbers.count),
-            doc.figure(row.as_is, numbers.count),
-            doc.figure(row.salvaged, numbers.count),
-            doc.figure(row.never, numbers.count),
-            doc.figure(row.lost, numbers.count),
+            *(
+                doc.figure(n, numbers.count)
+                for n in (row.deaths, row.as_is, row.salvaged, row.never, row.lost)
+            ),
             doc.figure(worst, numbers.percent),
-            doc.figure(row.damaged, numbers.count),
-            doc.figure(row.ran_on, numbers.count),
+            *(doc.figure(n, numbers.count) for n in (row.damaged, row.ran_on)),
             doc.figure(row.recovery_s, numbers.seconds),
         )
     return deaths
@@ -185,11 +183,6 @@ def _deaths_of(name: str, rows: Sequence[DeathRow]) -> doc.Section:
     messages += [
         f"{row.role}, afterwards: {row.damage}" for row in rows if row.damage and row.damage != row.refused
     ]
-    early = dict.fromkeys(problem for row in rows for problem in row.problems)
-    blocks = [
-        death_table(rows),
-        doc.Bullets([death_sentence(row) for row in rows]),
-        *doc.texts(messages, doc.Tone.QUIET),
-        *doc.texts(early, doc.Tone.WARNING),
-    ]
+    said = [doc.Bullets([death_sentence(row) for row in rows]), *_messages(rows, messages)]
+    blocks = [death_table(rows), *said]
     return doc.Section(name, blocks, id=f"deaths-{name}")

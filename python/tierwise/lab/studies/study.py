@@ -95,13 +95,6 @@ class Sweep(_Spec):
     """Roles whose device dies; a study of deaths fills it with all roles of its engine."""
     design: Literal["full", "one-at-a-time"] = "full"
 
-    @field_validator("memory")
-    @classmethod
-    def _sizes(cls, memory: list[str]) -> list[str]:
-        for text in memory:
-            _size(text)
-        return memory
-
     @field_validator("memory", "parallelism", "clients")
     @classmethod
     def _rising(cls, values: list[Any]) -> list[Any]:
@@ -267,9 +260,7 @@ FILE_ENGINE = "file"
 
 def names() -> list[str]:
     """Studies that ship with tierwise."""
-    return sorted(
-        file.name.removesuffix(".toml") for file in _SHIPPED.iterdir() if file.name.endswith(".toml")
-    )
+    return sorted(file.stem for file in _SHIPPED.glob("*.toml"))
 
 
 def load(name_or_path: str) -> Study:
@@ -323,7 +314,7 @@ def require_consistent(study: Study, where: str) -> None:
 
 
 def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
-    """Names of placements, variants and swept settings that the study does not define."""
+    """Names of placements and swept settings that the study does not define."""
     placements = {"baseline": study.baseline} | {f"paper.{i}": f.placement for i, f in enumerate(study.paper)}
     for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
         placements |= {f"{part}.placements.{name}": name for name in overrides.placements or ()}

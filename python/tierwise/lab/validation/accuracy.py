@@ -263,7 +263,7 @@ def regrets(pairs: Sequence[Pair]) -> list[float]:
     the machine's own storage when another was recorded, are left out.
     """
     shares: list[float] = []
-    for same in _by_recording(pairs).values():
+    for same in gathered((pair.key, pair) for pair in pairs).values():
         priced = [
             (pair.price, pair) for pair in same if pair.price is not None and pair.predicted is not None
         ]
@@ -298,41 +298,23 @@ def verdicts(recordings: Sequence[Recorded], pairs: Sequence[Pair]) -> dict[tupl
         if not pair.control:
             error = math.inf if pair.error is None else abs(pair.error)
             what = "good" if error < GOOD else "wrong" if error > WRONG else "between"
-            key = "not usable" if pair.key not in usable else _stated(pair.predicted), what
+            stated: Verdict = "no answer"
+            if predicted := pair.predicted:
+                stated = "a range" if predicted.high > MOST_SPAN * predicted.low else "a figure"
+            key = stated if pair.key in usable else "not usable", what
             counted[key] = counted.get(key, 0) + 1
     return counted
 
 
-def _stated(predicted: Estimate | None) -> Verdict:
-    if predicted is None:
-        return "no answer"
-    return "a range" if predicted.high > MOST_SPAN * predicted.low else "a figure"
-
-
-def _by_recording(pairs: Iterable[Pair]) -> dict[RecordingKey, list[Pair]]:
-    return gathered((pair.key, pair) for pair in pairs)
-
-
 def _order(pairs: Sequence[Pair]) -> list[bool]:
     """Whether each pair of differing placements predicted from one recording is in the right order."""
-    answered = [pair for pair in pairs if pair.predicted is not None]
+    answered = gathered((pair.key, (pair.predicted, pair.measured)) for pair in pairs if pair.predicted)
     return [
-        _same_order(a, b)
-        for same in _by_recording(answered).values()
-        for a, b in combinations(same, 2)
-        if _differ(a, b)
+        (a.value > b.value) == (measured_a.value > measured_b.value)
+        for same in answered.values()
+        for (a, measured_a), (b, measured_b) in combinations(same, 2)
+        if LEAST_APART <= math.exp(abs(math.log(measured_a.value / measured_b.value))) <= MOST_APART
     ]
-
-
-def _differ(a: Pair, b: Pair) -> bool:
-    apart = math.exp(abs(math.log(a.measured.value / b.measured.value)))
-    return LEAST_APART <= apart <= MOST_APART
-
-
-def _same_order(a: Pair, b: Pair) -> bool:
-    assert a.predicted is not None
-    assert b.predicted is not None
-    return (a.predicted.value > b.predicted.value) == (a.measured.value > b.measured.value)
 
 
 _LEVEL = 0.95

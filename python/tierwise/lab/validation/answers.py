@@ -72,18 +72,14 @@ class OpenedRecording:
         predictor.select_from(self._recording, partial(Replayer.open, fresh=True, without=self._without))
         answers = predictor.predict(list(scenarios.values()))
         verdict = usability(predictor)
-        fields: dict[str, object] = {
-            "unit": predictor.run.unit,
-            "rate_per_s": predictor.run.rate_per_s,
-            "error": predictor.run.error,
-            "usable": verdict.usable,
-            "reasons": verdict.reasons,
-            "answers": {
-                placement: _answer(prediction)
-                for placement, prediction in zip(scenarios, answers, strict=True)
-            },
-        }
-        return unanswered(self._row, None).changed(**fields)
+        return unanswered(self._row, None).changed(
+            unit=predictor.run.unit,
+            rate_per_s=predictor.run.rate_per_s,
+            error=predictor.run.error,
+            usable=verdict.usable,
+            reasons=verdict.reasons,
+            answers=dict(zip(scenarios, map(_answer, answers), strict=True)),
+        )
 
 
 def unanswered(row: Row, problem: str | None) -> Answered:

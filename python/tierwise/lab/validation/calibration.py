@@ -67,13 +67,15 @@ def to_toml(calibrated: ModelError) -> str:
 
 
 def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str) -> CalibratedError | None:
-    known = list(_rate_errors(pairs) if what == "rate" else _percentile_errors(pairs, what))
+    known = list(_errors(pairs, what))
     cases = [case for case, _, _ in known]
     widest = (engine, path, what) == (ANY, ANY, "rate")
     if len(known) < _FEWEST or (not widest and len(set(cases)) < _FEWEST_CASES):
         return None
     gained, errors = (np.array(column) for column in zip(*[row[1:] for row in known], strict=True))
-    half_width, per_computing = _half_widths(gained, np.abs(errors), _weights(cases))
+    each = np.array([1 / cases.count(case) for case in cases])
+    # Cases count alike; the weights sum to the number of errors.
+    half_width, per_computing = _half_widths(gained, np.abs(errors), each * len(cases) / each.sum())
     return CalibratedError(
         engine=engine,
         path=path,
@@ -88,24 +90,13 @@ def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str)
     )
 
 
-def _rate_errors(pairs: Sequence[Pair]) -> Iterator[Error]:
+def _errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
     for pair in pairs:
-        if pair.log_error is not None and pair.gained is not None:
-            yield pair.case, pair.gained, pair.log_error
-
-
-def _percentile_errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
-    for pair in pairs:
-        if what in pair.latency and pair.gained is not None:
-            figure = pair.latency[what]
-            yield pair.case, pair.gained, math.log(figure.predicted.value / figure.measured)
-
-
-def _weights(cases: Sequence[str]) -> NDArray[np.float64]:
-    """Weight of each error: cases count alike. The weights sum to the number of errors."""
-    each = np.array([1 / cases.count(case) for case in cases])
-    scaled: NDArray[np.float64] = each * len(cases) / each.sum()
-    return scaled
+        error = pair.log_error if what == "rate" else None
+        if figure := pair.latency.get(what):
+            error = math.log(figure.predicted.value / figure.measured)
+        if error is not None and pair.gained is not None:
+            yield pair.case, pair.gained, error
 
 
 def _half_widths(

@@ -251,16 +251,13 @@ def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
         for placement in case.study.placements.values()
         if (alien := sorted(str(role) for role in placement.roles if role not in case.roles))
     }
-    return _with(case, [placement for placement in case.placements if placement not in skipped]), skipped
+    names = [placement for placement in case.placements if placement not in skipped]
+    if not any(place in names for place in case.spec.recorded):
+        return None, skipped
+    study = case.study.model_copy(update={"baseline": names[0]}).with_placements(names)
+    return replace(case, study=study), skipped
 
 
 def _missing(case: Case) -> str | None:
     """Missing packages."""
     return servers.missing(case.spec.server) or case.client().missing()
-
-
-def _with(case: Case, names: Sequence[str]) -> Case | None:
-    if not any(place in names for place in case.spec.recorded):
-        return None
-    study = case.study.model_copy(update={"baseline": names[0]}).with_placements(list(names))
-    return replace(case, study=study)

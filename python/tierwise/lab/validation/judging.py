@@ -288,19 +288,13 @@ def _pair(
         units = row.rate_per_s / answered.rate_per_s  # transactions for each request that it shows
     predicted = _times(answer.rate_per_s, units)
     return Pair(
-        case=row.case,
-        family=row.family,
+        **row.model_dump(include={"case", "family", "engine", "clients", "block", "round", "laps"}),
         load=round.cases[row.case].load,
-        engine=row.engine,
-        clients=row.clients,
         recorded=row.placement,
         placement=placement,
         path=path_between(row.storage, round.spec.kind_of(placement)),
         from_disk=round.from_disk(row.placement),
-        block=row.block,
-        round=row.round,
         model=answered.model,
-        laps=row.laps,
         measured=ratio.times(beside),
         ratio=ratio,
         predicted=predicted,
@@ -308,13 +302,9 @@ def _pair(
         gained=answer.gained,
         bound_per_s=answer.bound_per_s and answer.bound_per_s * units,
         refused=answer.refused,
-        latency={} if row.laps else _latency(answer, _slots(round, row.case, placement)),
+        latency={} if row.laps else _latency(answer, round.slots(row.case), placement),
         price=round.price(row, placement),
     )
-
-
-def _slots(round: RoundData, case: str, placement: str) -> list[Row]:
-    return [row for row in round.slots(case) if (row.kind, row.placement) == ("slot", placement)]
 
 
 def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
@@ -323,11 +313,12 @@ def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
     return Estimate(value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor)
 
 
-def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
+def _latency(answer: Answer, rows: Sequence[Row], placement: str) -> dict[str, Figure]:
     """Predicted percentiles, each with the median over slots of the measured one."""
     figures = {}
+    latencies = [row.latency_us for row in rows if (row.kind, row.placement) == ("slot", placement)]
     for name, predicted in answer.latency_us.items():
-        values = [row.latency_us[f"{name}_us"] for row in rows if f"{name}_us" in row.latency_us]
+        values = [latency_us[f"{name}_us"] for latency_us in latencies if f"{name}_us" in latency_us]
         if values:
             figures[name] = Figure(predicted=predicted, measured=median(values))
     return figures

@@ -132,7 +132,7 @@ class Placed:
             def attach(target: Target) -> None:
                 assert out is not None
                 shutil.rmtree(out, ignore_errors=True)
-                watched = replace(target, disk_servers=self._disk_servers)
+                watched = replace(target, disk_servers=self.storage.server_pids)
                 schedule = Schedule(None, duty, BURST_S)
                 session = Session(watched, out, schedule, lambda _: None, self.database.dsn())
                 started.append(RunRecording(undo.enter_context(session), duty >= 1))
@@ -150,9 +150,6 @@ class Placed:
             elif out is not None and (target := self.database.target()) is not None:
                 attach(target)
             yield end
-
-    def _disk_servers(self) -> list[int]:
-        return [disk.stats().server_pid for disk in self.storage.emulated.values()]
 
 
 @contextmanager

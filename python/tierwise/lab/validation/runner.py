@@ -221,8 +221,7 @@ def _started(folder: Path, spec: ValidationSpec, wanted: Started) -> Started:
         raise TierwiseError("--round prospective: files differ from their commit", "commit the model first")
     if before and before.fingerprint != wanted.fingerprint:
         raise TierwiseError(
-            f"{folder} holds a validation of other cases",
-            "give --fresh, or another --output",
+            f"{folder} holds a validation of other cases", "give --fresh, or another --output"
         )
     if before and before.round != wanted.round:
         raise TierwiseError(
@@ -237,13 +236,12 @@ def _started(folder: Path, spec: ValidationSpec, wanted: Started) -> Started:
     started = wanted
     if before:
         cases = list(dict.fromkeys([*before.cases, *wanted.cases]))
-        kept = {"seed": before.seed, "cases": cases, "left_out": before.left_out | wanted.left_out}
-        started = wanted.changed(**kept)
+        left_out = before.left_out | wanted.left_out
+        started = wanted.changed(seed=before.seed, cases=cases, left_out=left_out)
     with os_errors(folder, "give --output a folder that you may write"):
         own_folder(folder / "own", 0o755)
         write_file(folder / SPEC_FILE, spec.model_dump_json(indent=1) + "\n")
-        text = json.dumps(started.model_dump(), indent=2)
-        write_file(folder / PLAN_FILE, text + "\n")
+        write_file(folder / PLAN_FILE, json.dumps(started.model_dump(), indent=2) + "\n")
     return started
 
 

@@ -37,8 +37,7 @@ class Measured(Record):
 
     def times(self, factor: float) -> Measured:
         """The same, multiplied."""
-        changed = {name: getattr(self, name) * factor for name in ("value", "low", "high")}
-        return self.changed(**changed)
+        return self.changed(value=self.value * factor, low=self.low * factor, high=self.high * factor)
 
 
 def blocks_of(rows: Sequence[Row], placements: Sequence[str]) -> Blocks:

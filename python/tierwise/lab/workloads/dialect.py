@@ -90,18 +90,18 @@ def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
         ) from error
     if isinstance(parsed, exp.Command):
         raise _cannot(statement, dialect, where)
-    unbound = [node for node in parsed.find_all(exp.Parameter, exp.Placeholder) if not _is_bound(node)]
+    # Another engine takes ``$1`` or ``?`` without a value as null.
+    unbound = [
+        node
+        for node in parsed.find_all(exp.Parameter, exp.Placeholder)
+        if isinstance(node, exp.Parameter) or not node.this
+    ]
     if unbound:
         raise TierwiseError(
             f"{where}: {_short(statement)}: {unbound[0].sql('postgres')} gets no value",
             "write :name, and declare it under [parameters]",
         )
     return parsed
-
-
-def _is_bound(node: exp.Expr) -> bool:
-    """Whether it is a ``:name``; another engine takes ``$1`` or ``?`` without a value as null."""
-    return isinstance(node, exp.Placeholder) and bool(node.this)
 
 
 def _write(statement: exp.Expr, dialect: str, where: str) -> str:

@@ -36,9 +36,14 @@ class _Generator(BaseModel):
             ValueError: if bounds contradict each other at this scale.
         """
         fields = self.model_dump()
-        return fields | {
+        fields |= {
             name: evaluate(name, fields[name]) for name in self.expressions if fields[name] is not None
         }
+        self._check(fields)
+        return fields
+
+    def _check(self, fields: dict[str, Any]) -> None:
+        """Refuse bounds that contradict each other."""
 
 
 class _Range(_Generator):
@@ -46,12 +51,9 @@ class _Range(_Generator):
     high: Whole
     expressions: ClassVar[tuple[str, ...]] = ("low", "high")
 
-    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; ``low`` is not above ``high``."""
-        fields = super().resolve(evaluate)
+    def _check(self, fields: dict[str, Any]) -> None:
         if fields["low"] > fields["high"]:
             raise ValueError(f"low {fields['low']} is above high {fields['high']}")
-        return fields
 
 
 class Uniform(_Range):
@@ -88,12 +90,10 @@ class NuRand(_Range):
     a: Whole
     expressions = ("a", "low", "high")
 
-    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; neither ``a`` nor ``low`` may be negative."""
-        fields = super().resolve(evaluate)
+    def _check(self, fields: dict[str, Any]) -> None:
+        super()._check(fields)
         if min(fields["a"], fields["low"]) < 0:
             raise ValueError("a and low must not be negative")
-        return fields
 
 
 class Sequence(_Generator):
@@ -121,12 +121,9 @@ class Counter(_Generator):
     modulo: Whole | None = None
     expressions = ("start", "divide", "modulo")
 
-    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; ``divide`` and ``modulo`` are at least 1."""
-        fields = super().resolve(evaluate)
+    def _check(self, fields: dict[str, Any]) -> None:
         if fields["divide"] < 1 or (fields["modulo"] is not None and fields["modulo"] < 1):
             raise ValueError("divide and modulo must be at least 1")
-        return fields
 
 
 class Text(_Range):
@@ -135,14 +132,12 @@ class Text(_Range):
     kind: Literal["text"]
     whole = False
 
-    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; a length is not negative and fits into memory."""
-        fields = super().resolve(evaluate)
+    def _check(self, fields: dict[str, Any]) -> None:
+        super()._check(fields)
         if fields["low"] < 0:
             raise ValueError(f"low {fields['low']} is negative")
         if fields["high"] > _LONGEST_TEXT:
             raise ValueError(f"high {fields['high']} is above {_LONGEST_TEXT}")
-        return fields
 
 
 class Uuid(_Generator):
@@ -160,11 +155,10 @@ class Choice(_Generator):
     weights: list[PositiveFloat] | None = None
     whole = False
 
-    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields unchanged; either every value has a weight or none has."""
-        if self.weights is not None and len(self.weights) != len(self.values):
-            raise ValueError(f"{len(self.weights)} weights for {len(self.values)} values")
-        return super().resolve(evaluate)
+    def _check(self, fields: dict[str, Any]) -> None:
+        values, weights = fields["values"], fields["weights"]
+        if weights is not None and len(weights) != len(values):
+            raise ValueError(f"{len(weights)} weights for {len(values)} values")
 
 
 class _Derived(_Generator):

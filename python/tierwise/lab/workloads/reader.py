@@ -10,7 +10,6 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.lab.workloads import pgbench
-from tierwise.lab.workloads.object_operations import ObjectKind
 from tierwise.lab.workloads.program import RoleSql
 from tierwise.lab.workloads.spec import Step, WorkloadSpec
 from tierwise.model import input_files
@@ -143,7 +142,9 @@ def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Pa
     if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
         raise TierwiseError(where, "give one of sql, file and object")
     if step.operation is not None:
-        return [_object_sql(step, spec.objects, where)]
+        for problem, fix in step.operation.problems(spec.objects):
+            raise TierwiseError(f"{where}.object: {problem}", fix)
+        return [step.operation.sql(spec.objects[step.operation.kind])]
     scripts = [step.sql] if isinstance(step.sql, str) else step.sql
     if step.file is not None:
         scripts = [read_text(_file(folders, step.file))]
@@ -151,13 +152,6 @@ def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Pa
     if not single:
         raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
     return single
-
-
-def _object_sql(step: Step, kinds: dict[str, ObjectKind], where: str) -> str:
-    assert step.operation is not None
-    for problem, fix in step.operation.problems(kinds):
-        raise TierwiseError(f"{where}.object: {problem}", fix)
-    return step.operation.sql(kinds[step.operation.kind])
 
 
 _SHIPPED = DATA / "workloads"

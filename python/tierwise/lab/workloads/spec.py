@@ -105,7 +105,9 @@ class WorkloadSpec(_Spec):
         yield from self._parameter_contradictions()
         for name, table in self.tables.items():
             where = f"tables.{name}.columns"
-            yield from _column_contradictions(where, table.columns)
+            for column, generator in table.columns.items():
+                if isinstance(generator, Sequence):
+                    yield f"{where}.{column}: a sequence", "use a counter for the number of the row"
             yield from _derivation_contradictions(where, table.columns, {*self.constants, "scale"})
         yield from self._lap_contradictions()
 
@@ -136,12 +138,6 @@ class WorkloadSpec(_Spec):
         for name in self.transactions:
             if self.laps and name not in {lap.runs for lap in self.laps}:
                 yield f"transactions.{name} is run by no lap", "add a lap that runs it, or remove it"
-
-
-def _column_contradictions(where: str, columns: dict[str, Generator]) -> Iterator[tuple[str, str]]:
-    for column, generator in columns.items():
-        if isinstance(generator, Sequence):
-            yield f"{where}.{column}: a sequence", "use a counter for the number of the row"
 
 
 def _derivation_contradictions(

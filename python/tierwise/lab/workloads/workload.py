@@ -139,9 +139,8 @@ class Resolver:
             )
         if self.dialect == "postgres":
             return statement
-        from tierwise.lab.workloads import (
-            dialect,  # sqlglot takes a while to import, and many runs need none of it.
-        )
+        # sqlglot takes a while to import, and many runs need none of it.
+        from tierwise.lab.workloads import dialect
 
         return dialect.translate(statement, self.dialect, where)
 

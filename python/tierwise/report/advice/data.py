@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tierwise.advise import Wear
@@ -83,27 +84,20 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
 
 def _device(subject: Subject, device: str) -> dict[str, Any]:
-    about = risk(device, subject.advice.run.engine)
     least, most = subject.price(device)
-    recorded = device == RECORDED
+    if device == RECORDED:
+        known = dict.fromkeys(name for name in subject.advice.run.devices.values() if name != RECORDED)
+        summary = "; ".join(known) or "where the files were when they were recorded"
+    else:
+        summary = resolve(device).profile.summary
     return {
         "name": device,
         "quoted": shlex.quote(device),
-        "summary": _recorded_summary(subject) if recorded else resolve(device).profile.summary,
+        "summary": summary,
         "least": _short(least),
         "most": _short(most),
-        "state": about.state,
-        "power_cut": about.power_cut,
-        "tested": about.tested,
-        "death": about.death,
-        "alone": about.alone,
+        **asdict(risk(device, subject.advice.run.engine)),
     }
-
-
-def _recorded_summary(subject: Subject) -> str:
-    profiles = dict.fromkeys(subject.advice.run.devices.values())
-    known = [profile for profile in profiles if profile != RECORDED]
-    return "; ".join(known) or "where the files were when they were recorded"
 
 
 def _card(

@@ -36,6 +36,7 @@ from tierwise.report.recording.decision_words import (
 from tierwise.report.recording.prediction import (
     advice_cautions,
     bound_sentence,
+    gain_words,
     moving,
     of_what,
     recorded_sentence,
@@ -239,7 +240,7 @@ def _without_goal(advice: Advice) -> str:
     best = advice.best
     if best.stays:
         return "Without the goal, the files would stay where they are."
-    gain, price = decision_words.gain_words(best), decision_words.price_words(best, advice.currency)
+    gain, price = gain_words(best.prediction), decision_words.price_words(best, advice.currency)
     return f"Without the goal: move {moved_words(best)}: {gain} {price}."
 
 

@@ -67,7 +67,9 @@ def _require_placeable(change: Change) -> None:
 def _spec(change: Change) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if Role.DATA in change.moves:
-        size_gib = max(change.size_gib(_in_pgdata(change)), in_gib(change.directory_bytes))
+        elsewhere = {Role.ARCHIVE, *({Role.LOG, Role.TEMP} & change.moves.keys())}
+        in_pgdata = [role for role in change.needed_bytes if role not in elsewhere]
+        size_gib = max(change.size_gib(in_pgdata), in_gib(change.directory_bytes))
         spec["storage"] = _storage(change, Role.DATA, size_gib)
     if Role.LOG in change.moves:
         spec["walStorage"] = _storage(change, Role.LOG, change.size_gib([Role.LOG]))
@@ -75,12 +77,6 @@ def _spec(change: Change) -> dict[str, Any]:
         storage = _storage(change, Role.TEMP, change.size_gib([Role.TEMP]))
         spec["tablespaces"] = [{"name": TEMPORARY, "temporary": True, "storage": storage}]
     return spec
-
-
-def _in_pgdata(change: Change) -> list[Role]:
-    """Roles whose files PGDATA holds after the change."""
-    elsewhere = {Role.ARCHIVE, *({Role.LOG, Role.TEMP} & change.moves.keys())}
-    return [role for role in change.needed_bytes if role not in elsewhere]
 
 
 def _storage(change: Change, role: Role, size_gib: int) -> dict[str, Any]:

@@ -26,7 +26,9 @@ def volumes(change: Change) -> str:
         profile = resolve(device).profile
         volume = None if device in change.owned else resource_of(profile)
         if volume is None:
-            parts.append([comment(_no_resource(change, device, profile, roles))])
+            why = "you own it" if device in change.owned else "it is no volume that Terraform can rent here"
+            size = f"{change.device_gib(device)} GiB"
+            parts.append([comment(f"{', '.join(roles)}: {profile.name} for {size} has no resource: {why}.")])
         else:
             variables |= volume["variables"]
             parts.append(list(_resource(change, device, profile, roles, volume)))
@@ -66,12 +68,6 @@ def _resource(
     yield f'resource "{volume["resource"]}" "{"_".join(roles)}" {{'
     yield from (f"  {line}" for line in arguments.strip().splitlines())
     yield "}"
-
-
-def _no_resource(change: Change, device: str, profile: Profile, roles: list[Role]) -> str:
-    why = "you own it" if device in change.owned else "it is no volume that Terraform can rent here"
-    size_gib = change.device_gib(device)
-    return f"{', '.join(roles)}: {profile.name} for {size_gib} GiB has no resource: {why}."
 
 
 def _up(value: float) -> int:

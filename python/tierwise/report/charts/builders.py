@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound, Interval
-from tierwise.report.charts.look import Look, Mark, finish, group_colour, line_at_one, plot, plotted, rows
+from tierwise.report.charts.look import Look, Mark, finish, group_colour, plot, plotted, rows
 from tierwise.report.palette import text_on
 
 _PX_OF_CHARACTER = 6.5
@@ -174,7 +174,9 @@ def grouped_dot_chart(
 
 
 def _line(wanted: bool, x: alt.X, look: Look) -> list[alt.Chart]:
-    return [line_at_one(x, look)] if wanted else []
+    """Line at ratio 1, where both sides are equal."""
+    rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
+    return [rule.encode(x=x)] if wanted else []
 
 
 def _dots(base: alt.Chart, x: alt.X, width_px: int, size_px2: int) -> list[alt.Chart]:

@@ -137,9 +137,9 @@ def axis(title: str | None = None, **more: object) -> alt.Axis:
     return alt.Axis(title=title, domain=False, ticks=False, **({"labelExpr": PLAIN} | more))  # type: ignore[arg-type]
 
 
-def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
-    """An axis of names: no grid, no line; in ``two_lines``, names break at their comma."""
-    return alt.Axis(
+def rows(labels: Sequence[str], look: Look, padding: float = 0.2, two_lines: bool = False) -> alt.Y:
+    """The field ``row`` from top to bottom, without grid and line; ``two_lines``: names break at a comma."""
+    names = alt.Axis(
         labelExpr="split(datum.label, ', ')" if two_lines else "datum.label",
         title=None,
         domain=False,
@@ -150,29 +150,14 @@ def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
         labelColor=look.colour("ink"),
         labelFontSize=12 if look.narrow else 13,
     )
-
-
-def rows(labels: Sequence[str], look: Look, padding: float = 0.2, two_lines: bool = False) -> alt.Y:
-    """The field ``row`` from top to bottom."""
-    return alt.Y(
-        "row:N",
-        sort=list(dict.fromkeys(labels)),
-        axis=row_axis(look, two_lines),
-        scale=alt.Scale(paddingInner=padding, paddingOuter=0.1),
-    )
+    scale = alt.Scale(paddingInner=padding, paddingOuter=0.1)
+    return alt.Y("row:N", sort=list(dict.fromkeys(labels)), axis=names, scale=scale)
 
 
 def group_colour(groups: Mapping[str, str], look: Look, shown: bool = True) -> alt.Color:
     """The field ``group`` as a colour, with a legend above the plot if it is ``shown``."""
     columns = 2 if look.narrow else 4
     return alt.Color("group:N", scale=colours(groups, look), legend=legend(look, columns) if shown else None)
-
-
-def line_at_one(x: alt.X, look: Look) -> alt.Chart:
-    """Line at ratio 1, where both sides are equal."""
-    rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
-    line: alt.Chart = rule.encode(x=x)
-    return line
 
 
 def colours(names: Mapping[str, str], look: Look) -> alt.Scale:
@@ -278,7 +263,9 @@ def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
     # Vega hides overlapping labels instead of omitting them, and prevents text selection.
     svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
-    svg = _with_own_ids(svg, name)
+    # Reproducible ids, unique in a page; Vega's counter continues through the whole process.
+    numbers = {old: number for number, old in enumerate(re.findall(r' id="([^"]+)"', svg))}
+    svg = re.sub(r'( id="|url\(#)([^")]+)', lambda m: f"{m[1]}{name}-{numbers[m[2]]}", svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
 
 
@@ -298,9 +285,3 @@ def _printable(spec: Any) -> Any:
             return [_printable(value) for value in spec]
         case _:
             return spec
-
-
-def _with_own_ids(svg: str, name: str) -> str:
-    """Make ids reproducible and unique in a page; Vega's counter continues through the whole process."""
-    numbers = {old: number for number, old in enumerate(re.findall(r' id="([^"]+)"', svg))}
-    return re.sub(r'( id="|url\(#)([^")]+)', lambda m: f"{m[1]}{name}-{numbers[m[2]]}", svg)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, LeftOut, Move, Option, Wear
-from tierwise.advise.alternatives import (
-    MeasuredHarm,
-    MemoryMove,
-    SettingBound,
-    SettingMove,
-    equal_memory,
-)
+from tierwise.advise.alternatives import MeasuredHarm, SettingBound, SettingMove, equal_memory
 from tierwise.advise.growing import Growing, GrowthAnswer, GrowthLimit
 from tierwise.advise.option import MARGIN, lengthens_median, most_worth_paying
 from tierwise.model import numbers
@@ -25,7 +19,6 @@ from tierwise.report.recording.decision_words import (
     along_words,
     bill_table,
     cost,
-    gain_words,
     goal_sentence,
     headline,
     money,
@@ -46,6 +39,7 @@ from tierwise.report.recording.prediction import (
     chief_figure,
     gain_cells,
     gain_headings,
+    gain_words,
     lost_sentence,
     moving,
     notes,
@@ -96,7 +90,7 @@ def fastest_sentence(advice: Advice) -> str:
         return f"That is the fastest of {tried_words(advice)}."
     if step.low <= 1:
         return f"None of {tried_words(advice)} is faster than this one by more than chance."
-    gain, price = gain_words(fastest), cost(fastest.cost_per_month, advice.currency)
+    gain, price = gain_words(fastest.prediction), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moved_words(fastest)}"
     if lengthens_median(fastest.prediction, advice.recorded):
         return f"{other}, {_median(advice)}: {gain} {price}."
@@ -160,7 +154,7 @@ def simpler_sentence(advice: Advice) -> str:
     simpler = advice.simpler
     if simpler is None or simpler.stays or advice.decision.why == "goal":
         return ""
-    offer = f"{gain_words(simpler)} {price_words(simpler, advice.currency)}"
+    offer = f"{gain_words(simpler.prediction)} {price_words(simpler, advice.currency)}"
     offer = "; ".join(filter(None, [offer, along_words(simpler)]))
     return f"As good with fewer moves, for more money: {moving(simpler.placement)}: {offer}."
 
@@ -199,18 +193,13 @@ def left_out_sentences(advice: Advice) -> list[str]:
     none = [left for left in advice.left_out if left.least_cost_per_month is None]
     small = [_left_out(left) for left in none if not left.ephemeral]
     lost = [_left_out(left) for left in none if left.ephemeral]
-    return [
-        *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
-        *([f"Left out, since the files with the room asked for do not fit: {join(small)}."] if small else []),
-        *(
-            [
-                f"Left out, since a stop of the machine takes all files: {join(lost)}. --rebuildable allows "
-                "that of a replica, or of a database that can be rebuilt."
-            ]
-            if lost
-            else []
-        ),
-    ]
+    allows = " --rebuildable allows that of a replica, or of a database that can be rebuilt."
+    reasons = (
+        ("the budget pays for no placement with them", dear, ""),
+        ("the files with the room asked for do not fit", small, ""),
+        ("a stop of the machine takes all files", lost, allows),
+    )
+    return [f"Left out, since {why}: {join(names)}.{more}" for why, names, more in reasons if names]
 
 
 def _left_out(left: LeftOut) -> str:
@@ -222,15 +211,12 @@ def _left_out(left: LeftOut) -> str:
 
 def _wear_sentences(worn: Sequence[Wear], once: bool) -> list[str]:
     """Sentences on devices that would not last five years under this load without a pause."""
+    years = 5 * _MONTHS_PER_YEAR
     return [
         _wear_sentence(wear, once)
         for wear in worn
-        if _is_short(wear.months) or _is_short(wear.predicted_months)
+        if any(lasts is not None and lasts < years for lasts in (wear.months, wear.predicted_months))
     ]
-
-
-def _is_short(lasts: float | None) -> bool:
-    return lasts is not None and lasts < 5 * _MONTHS_PER_YEAR
 
 
 def _wear_sentence(wear: Wear, once: bool) -> str:
@@ -387,15 +373,13 @@ def _comparison(advice: Advice) -> str:
     same = equal_memory(advice.memory, option)
     if same is None:
         return "No size of memory gains as much as the recommended move."
-    cost = "" if same.cost_per_month is None else _cost(same, option.cost_per_month, advice.currency)
+    cost = ""
+    if same.cost_per_month is not None:
+        then, now = numbers.cents(same.cost_per_month), numbers.cents(option.cost_per_month)
+        cost = f", for {then} {numbers.symbol(advice.currency)} a month instead of {now}"
     if not same.added_bytes:
         return f"A larger buffer in the memory that is there gains as much as the recommended move{cost}."
     return f"{numbers.size(same.added_bytes)} more memory gains as much as the recommended move{cost}."
-
-
-def _cost(move: MemoryMove, moved_per_month: float, currency: str) -> str:
-    then, now = numbers.cents(move.cost_per_month or 0.0), numbers.cents(moved_per_month)
-    return f", for {then} {numbers.symbol(currency)} a month instead of {now}"
 
 
 def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
@@ -419,8 +403,7 @@ def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
             tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
     text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
-    blocks: list[doc.Block] = [machine_table, doc.Text(text, doc.Tone.QUIET)]
-    return blocks
+    return [machine_table, doc.Text(text, doc.Tone.QUIET)]
 
 
 def growing_blocks(advice: Advice) -> list[doc.Block]:

@@ -140,11 +140,8 @@ def timeline_blocks(day: Timeline) -> list[doc.Block]:
 
     Formats without charts have the table alone.
     """
-    return (
-        [*_charts(day), _moments(day)]
-        if any(moment.rate_per_s for moment in day.moments)
-        else [_moments(day)]
-    )
+    charts = _charts(day) if any(moment.rate_per_s for moment in day.moments) else []
+    return [*charts, _moments(day)]
 
 
 def day_document(day: Timeline) -> list[doc.Block]:
@@ -218,10 +215,8 @@ def _moments(day: Timeline) -> doc.Table:
     }
     busy = [f"{role}\nbusy" for role in day.roles]
     figures = ["clients", f"{day.unit}/s", "p50", "p99", "waits for\nthe log", *busy]
-    moments_table = doc.table([], figures, "Timeline", names=["recording"])
-    shown = doc.Table(
-        [*moments_table.columns, doc.Column("stands for", doc.ColumnKind.NAME)], title=moments_table.title
-    )
+    empty = doc.table([], figures, "Timeline", names=["recording"])
+    shown = replace(empty, columns=[*empty.columns, doc.Column("stands for", doc.ColumnKind.NAME)])
     for moment in day.moments:
         shown.add(
             moment.recording,

@@ -8,16 +8,14 @@ from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
-from tierwise.advise.option import MARGIN, Filling
-from tierwise.advise.space import RoleSpace
-from tierwise.advise.tables import TableSet
+from tierwise.advise.option import MARGIN
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict.usability import Remark
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
-from tierwise.report.recording.prediction import TIME_NAMES, lost_sentence, moving, of_what, role_names, times
+from tierwise.report.recording.prediction import TIME_NAMES, gain_words, lost_sentence, moving, role_names
 
 _CENT = 0.01
 _MONTHS_PER_YEAR = 12
@@ -153,11 +151,10 @@ def _figure(goal: Goal, option: Option) -> str:
     figure = goal.figure(option.prediction)
     if figure is None:
         return "no figure"
-    if goal.what == "tps":
-        ends = numbers.span(numbers.significant(figure.low), numbers.significant(figure.high))
-        return f"{numbers.significant(figure.value)} ({ends}) a second"
-    ends = numbers.span(numbers.microseconds(figure.low), numbers.microseconds(figure.high))
-    return f"{numbers.microseconds(figure.value)} ({ends})"
+    by_rate = goal.what == "tps"
+    shown = numbers.significant if by_rate else numbers.microseconds
+    ends = numbers.span(shown(figure.low), shown(figure.high))
+    return f"{shown(figure.value)} ({ends}){' a second' if by_rate else ''}"
 
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
@@ -168,26 +165,19 @@ def space_sentences(advice: Advice) -> list[str]:
     option = advice.decision.option
     moved = {**option.placement, **option.taken_along}
     spaces = [space for space in advice.spaces if space.role in moved]
-    return [
-        *(_space_sentence(space) for space in spaces if space.parts and space.size_bytes > space.now_bytes),
-        *(_filling_sentence(filling) for filling in advice.filling),
-    ]
-
-
-def _space_sentence(space: RoleSpace) -> str:
-    parts = join([f"{part.what} {numbers.size(part.size_bytes)}" for part in space.parts])
-    return (
+    growing = [
         f"{capitalized(ROLE_NAMES[space.role])} may need {numbers.size(space.size_bytes)}, "
-        f"now {numbers.size(space.now_bytes)}: {parts}."
-    )
-
-
-def _filling_sentence(filling: Filling) -> str:
-    return (
+        f"now {numbers.size(space.now_bytes)}: "
+        f"{join([f'{part.what} {numbers.size(part.size_bytes)}' for part in space.parts])}."
+        for space in spaces
+        if space.parts and space.size_bytes > space.now_bytes
+    ]
+    return growing + [
         f"{capitalized(filling.when)}, {ROLE_NAMES[filling.role]} fills the free "
         f"{numbers.size(filling.free_bytes)} of {filling.device} after "
         f"{_span(filling.full_after_s)} at the predicted rate, and the server stops."
-    )
+        for filling in advice.filling
+    ]
 
 
 def _span(value_s: float) -> str:
@@ -234,21 +224,10 @@ def paid_headline(advice: Advice, price: Callable[[Option], str] | None = None, 
         return f"{claim}: {reason}"
     option = decision.option
     words = price(option) if price else price_words(option, advice.currency)
-    gain = gain_words(option, interval)
+    gain = gain_words(option.prediction, interval)
     if decision.why == "cheaper":
         gain = f"no difference that can be told ({gain})"
     return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
-
-
-def gain_words(option: Option | SettingMove | TableSet, interval: bool = True) -> str:
-    """``17.8 (12.6–25.4) times the throughput``."""
-    prediction, speedup = option.prediction, option.prediction.speedup
-    if speedup is None:
-        return "no figure"
-    what = of_what(prediction)
-    if prediction.bounds_only:
-        return f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {what}"
-    return f"{times(speedup) if interval else f'{numbers.ratio(speedup.value)} times'} {what}"
 
 
 def setting_headline(move: SettingMove, interval: bool = True) -> str:
@@ -256,7 +235,7 @@ def setting_headline(move: SettingMove, interval: bool = True) -> str:
     if_lost = (
         f", if {numbers.seconds(move.loses_s)} of commits may be lost in a crash" if move.loses_s else ""
     )
-    return f"Set {move.setting}: {gain_words(move, interval)} for nothing{if_lost}."
+    return f"Set {move.setting}: {gain_words(move.prediction, interval)} for nothing{if_lost}."
 
 
 def price_words(option: Option, currency: str) -> str:
@@ -330,7 +309,7 @@ def _best_of(advice: Advice, fastest: Option) -> str:
     if fastest.stays or fastest.prediction.speedup is None:
         return f"none of {tried_words(advice)} is faster"
     verb = "is" if fastest.prediction.once else "gives"
-    gain = f"{verb} {gain_words(fastest)}"
+    gain = f"{verb} {gain_words(fastest.prediction)}"
     return f"the fastest of {tried_words(advice)} {gain}, no difference that can be told"
 
 

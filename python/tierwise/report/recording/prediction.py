@@ -92,6 +92,16 @@ def of_what(answer: Prediction) -> str:
     return f"{what}, from waits only" if answer.from_waits else what
 
 
+def gain_words(answer: Prediction, interval: bool = True) -> str:
+    """``17.8 (12.6–25.4) times the throughput``."""
+    speedup, what = answer.speedup, of_what(answer)
+    if speedup is None:
+        return "no figure"
+    if answer.bounds_only:
+        return f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {what}"
+    return f"{times(speedup) if interval else f'{numbers.ratio(speedup.value)} times'} {what}"
+
+
 def recorded_sentence(run: RecordedRun) -> str:
     """The recorded run, and its reproduction error."""
     engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
@@ -198,16 +208,11 @@ def bound_sentence(answer: Prediction) -> str:
 
 
 def _gain(answer: Prediction) -> str:
-    speedup = answer.speedup
-    if speedup is None:
-        return "no figure"
-    if answer.scenario.rate_per_s:
+    if answer.speedup is not None and answer.scenario.rate_per_s:
         return _at_rate(answer)
-    if answer.bounds_only:
-        return (
-            f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {of_what(answer)}"
-        )
-    gained = f"{times(speedup)} {of_what(answer)}"
+    gained = gain_words(answer)
+    if answer.speedup is None or answer.bounds_only:
+        return gained
     if not (answer.faster or answer.slower):
         return f"no difference that can be told ({gained})"
     if answer.once and answer.elapsed_s:

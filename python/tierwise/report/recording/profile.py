@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tierwise.model import numbers
 from tierwise.model.extras import alt
 from tierwise.model.placement import ROLE_NAMES, Role
-from tierwise.predict.savings import EVERYTHING, Saving, Savings
+from tierwise.predict.savings import EVERYTHING, Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.recording.recording import in_words
@@ -128,15 +128,13 @@ def _savings(saved: Savings) -> doc.Table:
     words = ["without the device's time for"]
     shown = doc.table(words, ["saved at most", "times faster"], "What removal would save at most")
     for row in saved.rows:
-        shown.add(*_saving(row))
+        name = "all roles" if row.role == EVERYTHING else str(row.role)
+        if row.speedup is None:
+            shown.add(name, row.refused or numbers.NONE, "")
+        else:
+            figures = doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)
+            shown.add(name, *figures)
     return shown
-
-
-def _saving(row: Saving) -> list[doc.Cell | str]:
-    name = "all roles" if row.role == EVERYTHING else str(row.role)
-    if row.speedup is None:
-        return [name, row.refused or numbers.NONE, ""]
-    return [name, doc.figure(row.share, numbers.percent), doc.estimate(row.speedup, numbers.ratio)]
 
 
 def _roles(breakdown: Breakdown) -> doc.Table:
@@ -188,7 +186,7 @@ def profile_document(
         doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
         doc.Text(recorded_text(breakdown)),
         *profile_tables(breakdown, saved),
-        *warning_texts(_all_warnings(saved, warnings)),
+        *warning_texts(all_warnings(saved, warnings)),
         *(doc.Text(line) for line in device_lines(devices)),
     ]
 
@@ -209,7 +207,7 @@ def profile_page(
             doc.Text("Where the time went", doc.Tone.HEADLINE),
             doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
             doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
-            *doc.texts(_all_warnings(saved, warnings), doc.Tone.WARNING),
+            *doc.texts(all_warnings(saved, warnings), doc.Tone.WARNING),
         ],
         body=[
             doc.Section(
@@ -243,7 +241,8 @@ def device_lines(devices: Sequence[Device]) -> Iterator[str]:
         yield f"Device of {', '.join(device.roles)}: {in_words(device.chain)}{shared}."
 
 
-def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
+def all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
+    """Warnings of a recording or an observation and of its savings, each once."""
     refused = [f"what removal would save cannot be said: {saved.refused}"] if saved.refused else []
     return list(dict.fromkeys([*warnings, *refused, *saved.warnings]))
 

@@ -11,7 +11,7 @@ from tierwise.recording import About, Check, Cost, Observation, Recording, clien
 from tierwise.recording.observation import PARTS
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
 from tierwise.report.recording.prediction import usability_texts, warning_texts
-from tierwise.report.recording.profile import PART_NAMES, finding, profile_tables, role_name
+from tierwise.report.recording.profile import PART_NAMES, all_warnings, finding, profile_tables, role_name
 from tierwise.results.measurements import Record
 
 
@@ -99,15 +99,13 @@ def observation_document(seen: Observation, saved: Savings | None = None) -> lis
     """The wait profile: the main finding, its extent, shares of time, events, sizes, and limits."""
     gains = saved or Savings()
     breakdown = seen.break_down()
-    refused = [f"what removal would save cannot be said: {gains.refused}"] if gains.refused else []
-    warnings = list(dict.fromkeys([*seen.limits, *refused, *gains.warnings]))
     return [
         Text(finding(breakdown, gains), Tone.HEADLINE),
         Text(extent(seen)),
         *profile_tables(breakdown, gains),
         _events(seen),
         _sizes(seen),
-        *warning_texts(warnings),
+        *warning_texts(all_warnings(gains, seen.limits)),
     ]
 
 

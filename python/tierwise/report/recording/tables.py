@@ -14,8 +14,8 @@ from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
 from tierwise.recording.relations import Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.decision_words import cost, gain_words, limit_words, price_texts
-from tierwise.report.recording.prediction import lost_sentence, recorded_sentence, warning_texts
+from tierwise.report.recording.decision_words import cost, limit_words, price_texts
+from tierwise.report.recording.prediction import gain_words, lost_sentence, recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
 
 _MOST_ROWS = 60
@@ -82,7 +82,7 @@ def tables_headline(advice: TableAdvice) -> str:
     share = numbers.percent(best.gain / most)
     kept = "" if best.gain >= _ALL * most else f", {share} of the gain of the fastest set"
     price = cost(best.bill.per_month, advice.currency)
-    gain = gain_words(best, interval=False)
+    gain = gain_words(best.prediction, interval=False)
     return f"Move {set_title(best)} ({size}) to {first.device}: {gain}{kept}, {price}."
 
 
@@ -166,8 +166,14 @@ def relations_document(
     """The tables and indexes that were waited for longest, and what removal of each would save at most."""
     used = [row for row in relations.rows if row.files]
     blocks: list[Block] = [Text(_headline(relations, used, saved), Tone.HEADLINE)]
-    if relations.buffer is not None:
-        blocks.append(Text(_buffer_sentence(relations, relations.buffer)))
+    if buffer := relations.buffer:
+        named = sum(row.buffered_bytes for row in relations.rows)
+        held = (
+            f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
+            f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
+            f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
+        )
+        blocks.append(Text(held))
     if used:
         buffered = relations.buffer is not None
         blocks.append(_relations_table(used[:_MOST_RELATIONS], saved, buffered=buffered))
@@ -181,20 +187,9 @@ def relations_document(
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
         unknown = "no file has a name: record with --dsn, or give --names"
-        named = "without a name" if relations.rows else unknown
-        blocks.append(
-            Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {named}.")
-        )
+        why = "without a name" if relations.rows else unknown
+        blocks.append(Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {why}."))
     return [*blocks, *warning_texts(warnings)]
-
-
-def _buffer_sentence(relations: Relations, buffer: BufferContent) -> str:
-    named = sum(row.buffered_bytes for row in relations.rows)
-    return (
-        f"At the end, the engine's buffer of {numbers.size(buffer.bytes)} held {numbers.size(named)} of "
-        f"these tables and indexes and {numbers.size(max(buffer.used_bytes - named, 0))} of other files; "
-        f"{numbers.size(buffer.bytes - buffer.used_bytes)} were unused."
-    )
 
 
 def buffer_fields(buffer: BufferContent | None) -> dict[str, Any] | None:
@@ -207,20 +202,12 @@ def relation_fields(
 ) -> dict[str, Any]:
     """The fields of one table or index in JSON."""
     saving = saved.get(row.relation.label)
+    figures = ("size_bytes", "reads", "writes", "read_bytes", "written_bytes", "waited_s", "device_s")
     return {
         "name": row.relation.label,
-        "kind": row.relation.kind,
-        "table": row.relation.table,
-        "partitioned": row.relation.partitioned,
-        "database": row.relation.database,
+        **{name: getattr(row.relation, name) for name in ("kind", "table", "partitioned", "database")},
         "files": len(row.files),
-        "size_bytes": row.size_bytes,
-        "reads": row.reads,
-        "writes": row.writes,
-        "read_bytes": row.read_bytes,
-        "written_bytes": row.written_bytes,
-        "waited_s": row.waited_s,
-        "device_s": row.device_s,
+        **{name: getattr(row, name) for name in figures},
         "buffered_bytes": None if buffer is None else row.buffered_bytes,
         "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
         "speedup": saving and saving.speedup,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from tierwise.advise.differences import Difference, WorkChange
 from tierwise.advise.verification import Verification
@@ -219,14 +219,9 @@ def _differences(verification: Verification) -> Table:
         ["what differs", "in the forecast", "after"], figures, "What differs from the forecast's conditions"
     )
     for difference in verification.differences:
-        shown.add(*_difference(difference))
+        undone = figure(difference.rate_per_s, numbers.significant)
+        shown.add(*difference_words(difference), undone, figure(difference.closes, numbers.percent))
     return shown
-
-
-def _difference(difference: Difference) -> Iterator[Cell | str]:
-    yield from difference_words(difference)
-    yield figure(difference.rate_per_s, numbers.significant)
-    yield figure(difference.closes, numbers.percent)
 
 
 def _roles(verification: Verification) -> Table:

@@ -68,22 +68,19 @@ def _blocks(blocks: Iterable[doc.Block], within: str, level: int) -> Markup:
 def _html(block: doc.Block, within: str, level: int) -> Markup:
     match block:
         case doc.Text():
-            return _text(block)
+            text = unbroken(block.text) if block.tone is doc.Tone.HEADLINE else escape(block.text)
+            return _tag("p", text, _CLASSES.get(block.tone, ""))
         case doc.Bullets():
             return _bullets(block)
         case doc.Facts():
-            return _facts(block)
+            row = Markup("<div><dt>{}</dt><dd>{}</dd></div>")
+            return _tag("dl", _joined(row.format(name, text) for name, text in block.facts.items()))
         case doc.Table():
             return _table(block, level)
         case doc.Chart():
             return _chart(block, within)
         case doc.Section():
             return _section(block, within, level)
-
-
-def _text(block: doc.Text) -> Markup:
-    text = unbroken(block.text) if block.tone is doc.Tone.HEADLINE else escape(block.text)
-    return _tag("p", text, _CLASSES.get(block.tone, ""))
 
 
 def _bullets(block: doc.Bullets) -> Markup:
@@ -96,11 +93,6 @@ def _bullets(block: doc.Bullets) -> Markup:
         for target, (head, colon, rest) in zip(block.targets, parts, strict=True)
     ]
     return _tag("nav", _tag("ul", _joined(links)))
-
-
-def _facts(block: doc.Facts) -> Markup:
-    row = Markup("<div><dt>{}</dt><dd>{}</dd></div>")
-    return _tag("dl", _joined(row.format(name, text) for name, text in block.facts.items()))
 
 
 def _chart(block: doc.Chart, within: str) -> Markup:

@@ -46,12 +46,7 @@ class EmbeddedClients:
 
     def run(self, transactions: int | None = None, seconds: float | None = None, **options: Any) -> str:
         """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
-        answer = self._link.call(
-            "run",
-            number=self._number,
-            limits=[transactions, seconds],
-            options=options,
-        )
+        answer = self._link.call("run", number=self._number, limits=[transactions, seconds], options=options)
         return json.dumps({**json.loads(answer), "client_cpu_s": 0.0})
 
     def reconnect(self) -> None:

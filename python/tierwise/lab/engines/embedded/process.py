@@ -68,18 +68,16 @@ class WorkerLink:
     def _receive(self) -> None:
         with contextlib.suppress(OSError, ValueError), self._connection.makefile("rb") as lines:
             for line in lines:
-                self._deliver(json.loads(line))
+                reply = json.loads(line)
+                answer = self._waiting.pop(reply["number"])
+                if problem := reply.get("problem"):
+                    answer.set_exception(TierwiseError(*problem))
+                else:
+                    answer.set_result(reply["result"])
         with self._lock:
             self._open = False
         for answer in self._waiting.values():
             answer.set_exception(self._ended())
-
-    def _deliver(self, reply: dict[str, Any]) -> None:
-        answer = self._waiting.pop(reply["number"])
-        if problem := reply.get("problem"):
-            answer.set_exception(TierwiseError(*problem))
-        else:
-            answer.set_result(reply["result"])
 
 
 _MODULE = "tierwise.lab.engines.embedded.worker"

@@ -129,22 +129,16 @@ def _explain(error: BaseException) -> tuple[str, str]:
     return message, "mend what the message names"
 
 
-def load_adapter(name: str) -> Adapter:
-    """Load an adapter by a name such as ``tierwise.lab.engines.rocksdb.engine:RocksAdapter``."""
-    module, _, attribute = name.partition(":")
-    made: Adapter = getattr(importlib.import_module(module), attribute)()
-    return made
-
-
 def main() -> None:
     """Load the engine and serve. Earlier errors go to the log and to the exit status."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--adapter", required=True)
+    parser.add_argument("--adapter", required=True, help="module:Class")
     parser.add_argument("--connection", required=True, type=int, help="descriptor of an open socket")
     parser.add_argument("--own", nargs="+", required=True, help="directories that it may write to")
     arguments = parser.parse_args()
     connection = socket.socket(fileno=arguments.connection)
-    adapter = load_adapter(arguments.adapter)
+    module, _, attribute = arguments.adapter.partition(":")
+    adapter: Adapter = getattr(importlib.import_module(module), attribute)()
     _core.confine(readable=[*_SYSTEM, sys.prefix, *sys.path], writable=arguments.own)
     with contextlib.suppress(OSError):
         connection.sendall(READY)

@@ -106,7 +106,9 @@ class MariadbWaitProbe(ThreadWaitProbe):
     def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """Sleep, inspect one thread after the other, then ask about those that wait for another thread."""
         if time.monotonic() >= self._refresh_at_s:
-            self._find_threads()
+            found = self._query(self._of_the_load)
+            self._threads = {session: self._tasks[0] / str(tid) for session, tid in found}
+            self._refresh_at_s = time.monotonic() + _REFRESH_S
         self._sleep(delay_s)
         if not self._tasks[0].exists():
             raise ProcessLookupError(f"process {self._pid} is gone")
@@ -126,12 +128,6 @@ class MariadbWaitProbe(ThreadWaitProbe):
         """Disconnect."""
         with contextlib.suppress(pymysql.MySQLError):
             self._connection.close()
-
-    def _find_threads(self) -> None:
-        self._threads = {
-            session: self._tasks[0] / str(tid) for session, tid in self._query(self._of_the_load)
-        }
-        self._refresh_at_s = time.monotonic() + _REFRESH_S
 
     def _behind_the_log(self, waiting: list[int]) -> dict[int, WaitClass]:
         """Find the waiting sessions that commit: they wait for another session's log flush."""

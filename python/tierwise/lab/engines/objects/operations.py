@@ -92,7 +92,8 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
             f"there are no objects of the kind {match['kind']}", f"use one of {', '.join(kinds) or 'none'}"
         )
     kind = kinds[match["kind"]]
-    parameters = _parameters(statement, names)
+    marks = re.findall(r"\?|:(\w+)", statement)
+    parameters = [names.index(mark) if mark else place for place, mark in enumerate(marks)]
     values, keys = names_in(match["values"] or ""), names_in(match["key"] or "")
     return Operation(
         verb=match["verb"],
@@ -102,12 +103,6 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
         key_argument=parameters[len(values)] if keys else None,
         limit=None if match["limit"] is None else int(match["limit"]),
     )
-
-
-def _parameters(statement: str, names: Sequence[str]) -> list[int]:
-    """Index of each parameter's argument, in the order of the text."""
-    marks = re.findall(r"\?|:(\w+)", statement)
-    return [names.index(mark) if mark else place for place, mark in enumerate(marks)]
 
 
 def _shown(statement: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import struct
 import threading
 import time
@@ -46,13 +47,8 @@ def index_keys(kind: Kind, values: Sequence[Value]) -> list[bytes]:
     return [index_prefix(kind, field, values[kind.place_of(field)]) + own for field in kind.indexes]
 
 
-def packed(values: Sequence[Value]) -> bytes:
-    """Encode the fields of an object."""
-    return bytes(msgpack.packb(list(values)))
-
-
 def unpacked(encoded: bytes) -> list[Value]:
-    """The fields that :func:`packed` was given."""
+    """The fields of an object."""
     values: list[Value] = msgpack.unpackb(encoded)
     return values
 
@@ -184,7 +180,7 @@ def arranged(operation: Operation, given: Sequence[Value]) -> list[Value]:
 def put(transaction: Transaction, kind: Kind, values: list[Value]) -> None:
     """Store an object and its entries in all indexes."""
     key = object_key(kind, values[kind.place_of(kind.key)])
-    transaction.put(key, packed(values))
+    transaction.put(key, bytes(msgpack.packb(values)))
     for entry in index_keys(kind, values):
         transaction.put(entry, key)
 
@@ -265,8 +261,7 @@ class ObjectClient:
         self._store = store
         self._operations: list[Operation] = []
         self._open: Transaction | None = None
-        self._cap_s: float | None = None
-        self._deadline_s: float | None = None
+        self._cap_s = self._deadline_s = math.inf
 
     def prepare(self, statement: str, names: list[str]) -> None:
         """Number the next operation, from 0."""
@@ -285,7 +280,7 @@ class ObjectClient:
 
     def execute(self, number: int, arguments: tuple[Value, ...], sum_column: str | None) -> tuple[int, int]:
         """Run a prepared operation; gives the number of objects found or changed and the sum of one field."""
-        self._deadline_s = None if self._cap_s is None else time.monotonic() + self._cap_s
+        self._deadline_s = time.monotonic() + self._cap_s
         operation = self._operations[number]
         if self._open is not None:
             return self._run(self._open, operation, arguments, sum_column)
@@ -325,7 +320,7 @@ class ObjectClient:
 
     def set_cap(self, seconds: float | None) -> None:
         """Stop each operation that runs longer than ``seconds``."""
-        self._cap_s = seconds
+        self._cap_s = math.inf if seconds is None else seconds
 
     def close(self) -> None:
         """End the session."""
@@ -341,13 +336,9 @@ class ObjectClient:
             rows += 1
             if place is not None:
                 total += _whole(values[place])
-            if rows % _LOOK_AT_CLOCK_EVERY == 0:
-                self._check_cap()
+            if rows % _LOOK_AT_CLOCK_EVERY == 0 and time.monotonic() > self._deadline_s:
+                raise StatementError("stopped at the cap", capped=True)
         return rows, total
-
-    def _check_cap(self) -> None:
-        if self._deadline_s is not None and time.monotonic() > self._deadline_s:
-            raise StatementError("stopped at the cap", capped=True)
 
 
 def _whole(value: Value) -> int:

@@ -57,16 +57,10 @@ Ask = Callable[[str], list[dict[str, Any]]]
 def read_counters(ask: Ask, major_version: int, cpu_s: float | None) -> Counters:
     """One reading; connected sessions may report up to a second late."""
     (shared,) = ask(_SHARED)
-    (pages,) = ask(_pages_query(major_version))
+    (pages,) = ask(_SINCE_18 if major_version >= 18 else _PAGES_OF_17 if major_version == 17 else _UP_TO_16)
     if major_version <= 16:
         pages |= {"physical_reads": pages["pages_read"], "physical_writes": pages["pages_written"]}
     return Counters(cpu_s=cpu_s, **shared, **pages)
-
-
-def _pages_query(major_version: int) -> str:
-    if major_version >= 18:
-        return _SINCE_18
-    return _UP_TO_16 if major_version <= 16 else _PAGES_OF_17
 
 
 def read_space(query: Callable[[str], list[Any]]) -> SpaceUse:

@@ -173,29 +173,22 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return PostgresServer(self.name, self._binaries, self._user)
 
     def _make_database(self) -> None:
-        process = self._known_process()
-        self._initdb(process)
-        self._make_client_and_tablespaces()
-        if self._own.log_members == 2:
-            self._member = SynchronousWalReceiver(process, self._made.make_beside(Role.LOG, "log-member"))
-
-    def _initdb(self, server: PostgresServer) -> None:
-        directories = self.directories
+        server, directories = self._known_process(), self.directories
         arguments: list[str | Path] = ["--no-sync", "--locale", "C", "--encoding", "UTF8"]
         if Role.LOG in directories:
             arguments += ["--waldir", directories[Role.LOG]]
         if self._own.segment_mib is not None:
             arguments += ["--wal-segsize", str(self._own.segment_mib)]
         server.initdb(directories[Role.SYSTEM], arguments, self._timeout_s)
-
-    def _make_client_and_tablespaces(self) -> None:
         self.start()
-        self._known_process().make_client()
-        for role in sorted(_TABLESPACES.keys() & self.directories.keys()):
-            location = str(self.directories[role]).replace("'", "''")
-            self._known_process().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
-            self._known_process().query(f"GRANT CREATE ON TABLESPACE {_TABLESPACES[role]} TO {CLIENT}")
+        server.make_client()
+        for role in sorted(_TABLESPACES.keys() & directories.keys()):
+            location = str(directories[role]).replace("'", "''")
+            server.query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
+            server.query(f"GRANT CREATE ON TABLESPACE {_TABLESPACES[role]} TO {CLIENT}")
         self.stop()
+        if self._own.log_members == 2:
+            self._member = SynchronousWalReceiver(server, self._made.make_beside(Role.LOG, "log-member"))
 
     def _tablespace(self, role: Role) -> str:
         """Name of the role's tablespace; empty, which means the data directory, if it has none."""

@@ -39,14 +39,6 @@ _SIZE = re.compile(r"-?\d+[kmgtKMGT]?", re.ASCII)
 """A whole number as RocksDB reads it, with a power of 1024; it would ignore what else follows."""
 
 
-def wants_sync(settings: Mapping[str, str]) -> bool:
-    """The setting ``sync``: on unless it is off."""
-    value = settings.get(SYNC, "on")
-    if value not in ("on", "off"):
-        raise TierwiseError(f"setting {SYNC} cannot be {value!r}", "give on or off")
-    return value == "on"
-
-
 def load_options(
     database: Path, changes: Mapping[str, str], scratch: Path
 ) -> tuple[Options, dict[str, Options], int]:
@@ -180,17 +172,6 @@ class RocksCommitSession:
         """Nothing is open."""
 
 
-def run_check(store: Store) -> IntegrityCheck:
-    """Read every pair of the database; the package has no call for RocksDB's VerifyChecksum."""
-    name = "full read with block checksums"
-    try:
-        for _ in store.scan(b""):
-            pass
-    except Exception as error:  # the library raises plain ones
-        return IntegrityCheck(name=name, problems=[str(error)])
-    return IntegrityCheck(name=name)
-
-
 def _item_key(item: int) -> bytes:
     return b"%s%06d" % (_ITEM, item)
 
@@ -219,7 +200,10 @@ class RocksAdapter(Adapter):
             Rdict.repair(str(system), _placed(Options(raw_mode=True), opening))
         if not (system / "CURRENT").exists() or not has_options(system):
             Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
-        self._sync = wants_sync(opening.settings)
+        sync = opening.settings.get(SYNC, "on")
+        if sync not in ("on", "off"):
+            raise TierwiseError(f"setting {SYNC} cannot be {sync!r}", "give on or off")
+        self._sync = sync == "on"
         given = {name: value for name, value in opening.settings.items() if name not in (SYNC, REPAIR)}
         loaded, families, self._cache_bytes = load_options(
             system, {**_sizes(opening), **given}, opening.home / NAMED_OPTIONS
@@ -283,8 +267,14 @@ class RocksAdapter(Adapter):
         return RocksCommitSession(self)
 
     def check(self) -> IntegrityCheck:
-        """Read every pair, which verifies the checksums of blocks."""
-        return run_check(self)
+        """Read every pair, which verifies checksums: the package has no call for RocksDB's VerifyChecksum."""
+        name = "full read with block checksums"
+        try:
+            for _ in self.scan(b""):
+                pass
+        except Exception as error:  # the library raises plain ones
+            return IntegrityCheck(name=name, problems=[str(error)])
+        return IntegrityCheck(name=name)
 
     def close(self) -> None:
         """Close; the next opening replays the log."""

@@ -245,19 +245,13 @@ class CutBed(FaultBed):
         dice, reports = Random(seed), list[CutReport]()
 
         def power_goes() -> int:
+            """Cut the devices one right after the other, in random order."""
             cut_ns = time.monotonic_ns()
-            reports.extend(self._cut_power(dice))
+            for disk in dice.sample(list(self.disks), len(self.disks)):
+                reports.append(disk.cut(keep_random=True, seed=dice.getrandbits(32), remount=False))
             return cut_ns
 
         load = self.load_until(power_goes, dice, longest_s)
-        return self._recover(seed, load, reports)
-
-    def _cut_power(self, dice: Random) -> list[CutReport]:
-        """Cut the devices one right after the other, in random order."""
-        disks = dice.sample(list(self.disks), len(self.disks))
-        return [disk.cut(keep_random=True, seed=dice.getrandbits(32), remount=False) for disk in disks]
-
-    def _recover(self, seed: int, load: Load, reports: list[CutReport]) -> PowerCut:
         cut = PowerCut(
             seed=seed,
             load_s=load.seconds,

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tierwise.device_models import profiles
 from tierwise.host import clean, ledger
@@ -30,8 +30,9 @@ from tierwise.model.names import path_in, resolved
 from tierwise.model.output_files import write_file
 from tierwise.results import RunResult, StudyHost
 
-Present = Mapping[str, str]
-"""Host -> address of its worker."""
+if TYPE_CHECKING:
+    from tierwise.lab.studies.runner.dask_hosts import DaskHosts, DaskRun
+
 RETURN_TIMEOUT_S = 60
 """How long a study waits for a host when it has none."""
 _POLL_S = 0.2
@@ -39,46 +40,19 @@ _MOST_DEATHS = 3
 """Of hosts in a row under one placement, before the study stops."""
 
 
-class Pending(Protocol):
-    """A run under way on a host."""
-
-    def done(self) -> bool:
-        """Whether it ended or was lost."""
-
-    def result(self) -> str | None:
-        """The record as JSON; ``None`` if the host died.
-
-        Raises:
-            TierwiseError: as :func:`~tierwise.lab.studies.runner.hosts.run_here`.
-        """
-
-    def cancel(self) -> None:
-        """Drop it; a run that has begun ends by itself."""
-
-
-class Hosts(Protocol):
-    """Hosts that do runs, one at a time each."""
-
-    def present(self) -> Present:
-        """Those that are there now: name -> address, which differs after a restart."""
-
-    def start(self, address: str, work: Callable[[RunTask], str], task: RunTask) -> Pending:
-        """Begin a run on one host, and on no other."""
-
-
 @dataclass(frozen=True)
 class _Running:
     address: str
     task: RunTask
     plan: RunPlan
-    pending: Pending
+    pending: DaskRun
 
 
 def run_blocks(
     study: Study,
     seed: int,
     finished: Sequence[RunResult],
-    hosts: Hosts,
+    hosts: DaskHosts,
     started: Callable[[RunPlan, str], None],
     ended: Callable[[RunPlan, RunResult], None],
 ) -> None:
@@ -96,8 +70,9 @@ def run_blocks(
         while not blocks.complete:
             present = hosts.present()
             for host in list(running):
-                if _over(running[host], present.get(host)):
-                    attempt = running.pop(host)
+                attempt = running[host]
+                if attempt.pending.done() or attempt.address != present.get(host):
+                    running.pop(host)
                     if (result := _result(host, attempt)) is None:
                         _count_death(deaths, attempt.plan)
                         continue
@@ -120,11 +95,6 @@ def run_blocks(
     finally:
         for attempt in running.values():
             attempt.pending.cancel()
-
-
-def _over(running: _Running, address: str | None) -> bool:
-    """Whether a run has ended, or its worker has."""
-    return running.pending.done() or running.address != address
 
 
 def _result(host: str, running: _Running) -> RunResult | None:
@@ -179,9 +149,8 @@ class Blocks:
             schedule.hosts.setdefault(result.repeat, host)
             finished[result.repeat].add(result.run_id)
         for number, run_ids in finished.items():
-            schedule.missing[number] = [
-                plan for plan in schedule._plans(number) if plan.run_id not in run_ids
-            ]
+            plans = block(study, seed, number)
+            schedule.missing[number] = [plan for plan in plans if plan.run_id not in run_ids]
         return schedule
 
     @property
@@ -211,11 +180,8 @@ class Blocks:
     def _begin(self, host: str) -> int:
         number = next(number for number in range(len(self.hosts) + 1) if number not in self.hosts)
         self.hosts[number] = host
-        self.missing[number] = self._plans(number)
+        self.missing[number] = block(self.study, self.seed, number)
         return number
-
-    def _plans(self, number: int) -> list[RunPlan]:
-        return block(self.study, self.seed, number)
 
 
 def block(study: Study, seed: int, number: int) -> list[RunPlan]:

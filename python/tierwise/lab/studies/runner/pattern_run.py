@@ -88,15 +88,12 @@ def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTa
         taken = sample_patterns(target, study.patterns, 1, patterns_s, random, lambda _: None)
         times = sample_flush(target, _FLUSH_SHARE * seconds, random)
     patterns = {name: taken[name][0] for name in study.patterns}
-    counted = storage.stop_counting(_in_flight_s(patterns))
-    return PatternsMeasured(patterns, check_flush(times, look(storage.places[Role.DATA])), counted)
-
-
-def _in_flight_s(patterns: dict[str, PatternResult]) -> float:
-    """Summed time that requests spent in the device: the time that deadline overrun can lengthen."""
-    return sum(
+    # Summed time that requests spent in the device: the time that deadline overrun can lengthen.
+    in_flight_s = sum(
         latency.count * latency.mean_us / 1e6
         for pattern in patterns.values()
         for latency in (pattern.read, pattern.write, pattern.flush)
         if latency is not None
     )
+    counted = storage.stop_counting(in_flight_s)
+    return PatternsMeasured(patterns, check_flush(times, look(storage.places[Role.DATA])), counted)

@@ -87,8 +87,12 @@ class PlacementVerifier:
         self._look_at_open_files()
         for path, status in files_below(set(self._storage.places.values())):
             self._note(path, status.st_dev)
-        held_bytes = self._held_bytes()
-        counted_bytes = _counted_bytes(counters or Counters())
+        held_bytes, counted = self._held_bytes(), counters or Counters()
+        counted_bytes = {
+            Role.LOG: counted.log_bytes,
+            Role.TEMP: counted.temp_bytes,
+            Role.DOUBLEWRITE: counted.doublewrite_bytes,
+        }
         reached = self._storage.written_bytes()
         return {
             role: self._proof(role, reached[role], counted_bytes.get(role), held_bytes.get(role))
@@ -155,11 +159,3 @@ def problems_of(proof: Mapping[Role, RoleProof]) -> list[str]:
         return strays
     missing = f"of {log.written_bytes} bytes of log {log.reached_bytes} reached device {log.device}"
     return [*strays, f"role log leaked: {missing}"]
-
-
-def _counted_bytes(counters: Counters) -> dict[Role, int | None]:
-    return {
-        Role.LOG: counters.log_bytes,
-        Role.TEMP: counters.temp_bytes,
-        Role.DOUBLEWRITE: counters.doublewrite_bytes,
-    }

@@ -124,5 +124,5 @@ def recording_target(engine: Engine, storage: Storage) -> Target:
         version=engine.version(),
         settings={name: settings[name] for name in rules.settings if name in settings},
         clients=_client_threads,
-        disk_servers=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
+        disk_servers=storage.server_pids,
     )

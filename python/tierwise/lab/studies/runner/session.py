@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tierwise.device_models import profiles
 from tierwise.host import doctor
@@ -20,7 +20,7 @@ from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
 from tierwise.lab.studies import FILE_ENGINE
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
-from tierwise.lab.studies.runner.hosts import Hosts, run_blocks, unfinished
+from tierwise.lab.studies.runner.hosts import run_blocks, unfinished
 from tierwise.lab.studies.runner.pattern_run import engine_info
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.runner.run import execute
@@ -46,6 +46,9 @@ from tierwise.results.files import (
     replace_results,
     write_study_info,
 )
+
+if TYPE_CHECKING:
+    from tierwise.lab.studies.runner.dask_hosts import DaskHosts
 
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
@@ -82,7 +85,7 @@ def run_study(
     fresh: bool = False,
     resume: bool = False,
     recordings: Recordings | None = None,
-    hosts: Hosts | None = None,
+    hosts: DaskHosts | None = None,
     drop_caches: bool = False,
 ) -> Path:
     """Run the remaining runs of a study and return the directory of its results.
@@ -110,7 +113,10 @@ def run_study(
     import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
         require_recordable(study, recordings)
-        _require_writable(recordings.directory)
+        with os_errors(f"--record: {recordings.directory}", "name one that you may write"):
+            own_folder(recordings.directory)
+            with tempfile.TemporaryFile(dir=recordings.directory):  # before measuring
+                pass
     directory = None if fresh else find_unfinished(study, out, seed)
     if resume:
         directory = find_latest(study, out, seed)
@@ -135,7 +141,7 @@ def _run_rest(
     directory: Path,
     observer: Observer,
     run_here: Callable[[Study, RunPlan, int, ProgressCallback], RunResult],
-    hosts: Hosts | None,
+    hosts: DaskHosts | None,
 ) -> None:
     """Run the runs missing from a directory of results."""
     seed = read_study_info(directory / STUDY_FILE).seed
@@ -260,14 +266,6 @@ def _require_length(study: Study, swept: Sequence[Study], workload: str, *, laps
             f"study {study.name}: {unheard[0]}: workload {workload} has laps, which say how much they do",
             "leave it out; constants and scale change laps, cap_s stops them",
         )
-
-
-def _require_writable(directory: Path) -> None:
-    """Check before measuring that recordings can be written there."""
-    with os_errors(f"--record: {directory}", "name one that you may write"):
-        own_folder(directory)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
 
 
 def require_recordable(study: Study, recordings: Recordings) -> None:
@@ -399,16 +397,12 @@ def _create(info: StudyInfo, out: Path) -> Path:
 
 
 def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
+    same = study.model_dump(include={"name", "question", "baseline", "repeats", "paper", "notes"})
     return StudyInfo(
-        name=study.name,
-        question=study.question,
-        baseline=study.baseline,
+        **same,
         placements=list(study.placements),
         sweep=values(study.sweep),
         skipped=skipped,
-        repeats=study.repeats,
         seed=seed,
         fingerprint=fingerprint_of(study),
-        paper=study.paper,
-        notes=study.notes,
     )

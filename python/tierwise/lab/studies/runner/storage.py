@@ -11,7 +11,7 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.host import ledger
 from tierwise.host.disk.config import fitted_partitions, require_possible
-from tierwise.host.disk.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
+from tierwise.host.disk.disk import DiskStats, EmulatedDisk, Partition
 from tierwise.host.users import server_user
 from tierwise.lab.studies.runner.compatibility import is_placed
 from tierwise.lab.studies.runner.real_devices import DiskCounters, RealDevices, real_directory
@@ -92,7 +92,9 @@ class Storage:
         ]
         infos += real_infos
         io = real_io | {
-            Role(partition.name): _role_io(name, partition)
+            Role(partition.name): RoleIo.model_validate(
+                {"device": name, **partition.model_dump(include=set(RoleIo.model_fields))}
+            )
             for name, disk in stats.items()
             for partition in disk.partitions.values()
         }
@@ -131,13 +133,16 @@ class Storage:
         emulated = [self._emulated_info(name, None) for name in self.emulated]
         return emulated + self.real.describe()
 
+    def server_pids(self) -> list[int]:
+        """Pids of the processes that serve the emulated devices."""
+        return [disk.stats().server_pid for disk in self.emulated.values()]
+
     def roles_on(self, device: str) -> list[Role]:
         """Roles that live on one device."""
         return [role for role, name in self.role_devices.items() if name == device]
 
     def _emulated_info(self, name: str, deadline_overrun: DeadlineOverrun | None) -> DeviceInfo:
         profile = self.profiles[name]
-        roles = self.roles_on(name)
         return DeviceInfo(
             name=name,
             kind=profile.kind,
@@ -146,7 +151,7 @@ class Storage:
             digest=profile.own_digest,
             write_cache=profile.write_cache,
             lies_about_flush=name in self.lying,
-            roles=roles,
+            roles=self.roles_on(name),
             deadline_overrun=deadline_overrun,
         )
 
@@ -194,11 +199,8 @@ def check_devices(study: Study, roles: Collection[Role]) -> None:
             profile = _profile(study, name)
             require_possible(profile, spec.lies_about_flush, "fresh")
             parts = [role for role in placed if placement.device_of(role) == name]
-            fitted_partitions(
-                f"{study.name}-{name}",
-                profile,
-                [Partition(str(role), study.size_bytes(role)) for role in parts],
-            )
+            sized = [Partition(str(role), study.size_bytes(role)) for role in parts]
+            fitted_partitions(f"{study.name}-{name}", profile, sized)
 
 
 def _profile(study: Study, name: str) -> Profile:
@@ -251,11 +253,6 @@ def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
         share=late.count * late.mean_us / 1e6 / stats.busy_depth / max(elapsed_s, _SHORTEST_S),
         bound_share=_LATENESS_BOUND_SHARE,
     )
-
-
-def _role_io(device: str, partition: PartitionStats) -> RoleIo:
-    counted = partition.model_dump(include=set(RoleIo.model_fields))
-    return RoleIo.model_validate({"device": device, **counted})
 
 
 def problems_of(info: DeviceInfo) -> list[str]:

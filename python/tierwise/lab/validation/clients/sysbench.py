@@ -63,18 +63,9 @@ class Sysbench(Client[Server]):
         return self._sysbench(database, self.text("script"), options, "run")
 
     def _sysbench(self, database: Server, script: str, options: list[str], action: str) -> str:
-        rows = f"--table-size={1000 * self.number('scale')}"
-        tables = f"--tables={self.number('tables')}"
-        argv: list[str | Path] = [
-            "sysbench",
-            _SCRIPTS / f"{script}.lua",
-            *_connection(database),
-            tables,
-            rows,
-            *options,
-            action,
-        ]
-        return command("sysbench", argv, database)
+        sizes = [f"--tables={self.number('tables')}", f"--table-size={1000 * self.number('scale')}"]
+        program: list[str | Path] = ["sysbench", _SCRIPTS / f"{script}.lua", *_connection(database)]
+        return command("sysbench", [*program, *sizes, *options, action], database)
 
 
 def _connection(database: Server) -> list[str]:

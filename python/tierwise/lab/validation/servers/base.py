@@ -112,17 +112,15 @@ class Database(EngineProcess):
     def place(self, template: Path, places: Mapping[Role, Path]) -> None:
         """Copy a stopped database to the storage under test."""
 
-    @abstractmethod
     def start(self) -> None:
         """Start the server; a library needs no start."""
 
-    @abstractmethod
     def stop(self) -> None:
-        """Shut it down. No error if it is stopped."""
+        """Shut it down, if it is a server. No error if it is stopped."""
 
-    @abstractmethod
     def target(self) -> Target | None:
         """Target of a recording; ``None`` for a library, which runs in its client's process."""
+        return None
 
     def dsn(self) -> Dsn | None:
         """The address at which a recording asks for the names of tables; ``None`` if it needs none."""

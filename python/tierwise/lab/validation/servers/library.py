@@ -42,22 +42,12 @@ class Library(Database):
             for path in held.iterdir() if held.exists() else ():
                 copy_files(path, self.places.get(role, self.places[Role.DATA]))
 
-    def start(self) -> None:
-        """Nothing runs but the client."""
-
-    def stop(self) -> None:
-        """Nothing to do."""
-
     def failure(self) -> str | None:
         """``None``: a client reports its own failures."""
         return None
 
     def _disconnect(self) -> None:
         """Nothing is connected."""
-
-    def target(self) -> Target | None:
-        """``None``: there is no process before the client runs."""
-        return None
 
     def directory(self, role: Role) -> Path:
         """Directory of a role's files."""

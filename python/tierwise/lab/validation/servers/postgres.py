@@ -78,14 +78,15 @@ class PostgresServer(Server, server.PostgresServer):
             self._link(places[Role.SELECTED], tablespace)
 
     def start(self) -> None:
-        """Start it."""
+        """Start it; the files of access are out of the server's own reach."""
+        access = {"hba_file": _ACCESS, "ident_file": f'tierwise "{caller()}" {_SUPERUSER}\n'}
         settings = {
             **_FIXED,
             "unix_socket_directories": str(self.home),
             "listen_addresses": "",
             "port": str(server.PORT),
             **self.settings,
-            **self._access_files(),
+            **{name: str(self.input_file(name, text)) for name, text in access.items()},
         }
         self.run_with(settings)
 
@@ -97,11 +98,6 @@ class PostgresServer(Server, server.PostgresServer):
     def dsn(self) -> Dsn | None:
         """The superuser's, who may see the sizes of files; names are needed to select tables only."""
         return Dsn("postgresql", self._address(_SUPERUSER, _CONTROL)) if self.selected else None
-
-    def _access_files(self) -> dict[str, str]:
-        """Settings that name the files of access, which are out of the server's own reach."""
-        files = {"hba_file": _ACCESS, "ident_file": f'tierwise "{caller()}" {_SUPERUSER}\n'}
-        return {name: str(self.input_file(name, text)) for name, text in files.items()}
 
     def _link(self, place: Path, folder: Path) -> None:
         """Move a folder of the cluster to its own place, unless the two are the same."""

@@ -6,7 +6,7 @@ The results are derived from TPC-H and not comparable to published TPC results.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from tierwise.lab.workloads.dss.parameters import QUERIES
 from tierwise.lab.workloads.dss.sequence import power_laps, throughput_streams
@@ -78,14 +78,10 @@ def _scores(
         )
     names = {name for stream in throughput_streams(streams) for name in stream}
     if names and ended.keys() >= names:
-        span_s = _span_s([ended[name] for name in names])
+        # From the beginning of the first to the end of the last.
+        begun = [(lap.started_s or 0.0, lap.elapsed_s) for lap in map(ended.__getitem__, names)]
+        span_s = max(start + elapsed for start, elapsed in begun) - min(start for start, _ in begun)
         result["throughput"] = throughput_at_size(streams, interval(span_s), scale_factor)
     if len(result) == 2:
         result["composite"] = composite_at_size(result["power"], result["throughput"])
     return result
-
-
-def _span_s(laps: Sequence[LapResult]) -> float:
-    """From the beginning of the first to the end of the last."""
-    begun = [(lap.started_s or 0.0, lap.elapsed_s) for lap in laps]
-    return max(start + elapsed for start, elapsed in begun) - min(start for start, _ in begun)

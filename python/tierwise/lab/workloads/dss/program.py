@@ -130,10 +130,13 @@ def build(
         if choice.refresh_pairs
         else []
     )
+    queries = [_released(query_lap(query)) for query in QUERIES]
+    power, (first, last) = power_laps()
+    powered = [_released(first, capped=False), *map(_released, power), _released(last, capped=False)]
     stages = [
         [_load_laps(after_load)] if choice.load else [],
-        [_query_laps()] if choice.queries else [],
-        [_power_laps()] if choice.power else [],
+        [queries] if choice.queries else [],
+        [powered] if choice.power else [],
         _throughput_laps(choice.streams),
     ]
     content = {
@@ -204,16 +207,6 @@ def _load_laps(after_load: RoleSql) -> list[Lap]:
     return tables + [Lap(_title(sql), statement=(role, sql), capped=False) for role, sql in after_load]
 
 
-def _query_laps() -> list[Lap]:
-    """A lap for each query, in a session of its own that is released before the next."""
-    return [_released(query_lap(query)) for query in QUERIES]
-
-
-def _power_laps() -> list[Lap]:
-    queries, (first, last) = power_laps()
-    return [_released(first, capped=False), *map(_released, queries), _released(last, capped=False)]
-
-
 def _throughput_laps(streams: int) -> list[list[Lap]]:
     """Refresh functions are not capped: half of a pair would leave the tables of another size."""
     *queries, refreshes = throughput_streams(streams) or [[]]
@@ -223,6 +216,7 @@ def _throughput_laps(streams: int) -> list[list[Lap]]:
 
 
 def _released(name: str, *, capped: bool = True) -> Lap:
+    """A lap in a session of its own, which is released before the next."""
     return Lap(name, transaction=name, before=frozenset({"reconnect"}), capped=capped)
 
 
