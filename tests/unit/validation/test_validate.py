@@ -129,11 +129,6 @@ def _case(spec: ValidationSpec, name: str) -> Case:
         ),
         ("[sizes]", '[settings.sqlite]\ncache_size = "1"\n[sizes]', "settings.sqlite"),
         ('server = "postgres"', 'server = "mariadb"\nselected = ["index:bench.i"]', "select tables"),
-        (
-            'load = "job"',
-            'load = "job"\nduty = 0.5',
-            "case restore: duty: .* runs a job once",
-        ),
         ('name = "restore"', 'name = "accounts-4"', "2 cases have the name accounts-4"),
     ],
 )

@@ -18,9 +18,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import one_of
 from tierwise.model.placement import DeviceSpec, Placement, Role
 
-_OF_A_MIX = {"slot_s", "recorded_s", "warm_up_s", "duty"}
-"""Fields of a case that only work for a time heeds."""
-
 
 @dataclass(frozen=True)
 class Case:
@@ -182,11 +179,6 @@ def _case(spec: ValidationSpec, case: CaseSpec, count: int) -> Case:
         fix = f"use server {' or '.join(client.servers)}" if client.servers else "leave server out"
         given = f"server {case.server}" if case.server else "no server"
         raise TierwiseError(f"case {name}: client {case.client} with {given}", fix)
-    if client.laps and (unread := sorted(case.model_fields_set & _OF_A_MIX)):
-        raise TierwiseError(
-            f"case {name}: {unread[0]}: client {case.client} runs a job once, and it is recorded whole",
-            f"leave out {unread[0]}",
-        )
     return Case(
         name=name,
         family=client.family,
