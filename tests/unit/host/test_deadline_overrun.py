@@ -24,7 +24,7 @@ def latency(count: int, mean_us: float) -> Latency:
 def partition(name: str, busy_s: float) -> PartitionStats:
     counts = dict.fromkeys(("size_bytes", "reads", "writes", "flushes", "discards", "queue_depth_max"), 0)
     return PartitionStats(
-        name=name, loop="", mount="", file_system="ext4", read_bytes=0, write_bytes=0, busy_s=busy_s,
+        name=name, device="", mount="", file_system="ext4", read_bytes=0, write_bytes=0, busy_s=busy_s,
         queue_depth_mean=0.0, read_latency=None, write_latency=None, flush_latency=None, **counts,
     )  # fmt: skip
 

@@ -29,7 +29,7 @@ KNOWN = {
     "fleet/results.py": "opens a directory to write it out",
     "host/ledger.py": "in the ledger's own directory",
     "model/lock.py": "an open descriptor",
-    "host/loop.py": "devices and the kernel's files",
+    "host/block_devices.py": "devices and the kernel's files",
     "host/cgroups.py": "the kernel's files",
     "host/page_cache.py": "files that are read, and the kernel's switch",
     "host/disk/attainable.py": "a loop device",

@@ -35,7 +35,7 @@ def test_a_device_at_its_model_s_pace_has_rates_and_no_warning() -> None:
 def stats(mean_us: float, depth: float) -> DiskStats:
     """A thousand writes in a second in which the disk is always busy."""
     part = PartitionStats(
-        name="log", loop="", mount="", file_system="ext4", size_bytes=0, reads=0, writes=1000, flushes=0,
+        name="log", device="", mount="", file_system="ext4", size_bytes=0, reads=0, writes=1000, flushes=0,
         discards=0, read_bytes=0, write_bytes=0, busy_s=1.0, queue_depth_mean=depth, queue_depth_max=1,
         read_latency=None, flush_latency=None,
         write_latency=latency(mean_us, 1000).model_copy(update={"mean_us": mean_us}),
