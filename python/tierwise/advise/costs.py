@@ -15,7 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
     BillPart,
@@ -36,6 +35,7 @@ from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
+from tierwise.predict.space import RoleSpace
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
@@ -371,7 +371,7 @@ class Costs:
         terms = terms or Terms()
         idle, _ = by_load(predictor)
         written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
-        spaces = role_spaces(predictor.about, predictor.work.footprints, written)
+        spaces = predictor.spaces
         needed_bytes = {role: space.size_bytes for role, space in spaces.items()}
         return cls(needed_bytes, terms, recorded_volumes(predictor, terms), idle, written, spaces)
 

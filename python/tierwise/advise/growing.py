@@ -20,7 +20,6 @@ from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profil
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role, price_order
-from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
 from tierwise.predict.devices import lost_at_stop
@@ -30,6 +29,7 @@ from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
 from tierwise.predict.scenario import MOST_CLIENTS
+from tierwise.predict.space import full_at
 from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
@@ -268,25 +268,11 @@ class _Search:
         return [GrowthLimit(what="machine", factor=factor)] if factor * _ALIKE < first else []
 
     def _space(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
-        """When the files fill their device: all grow but the log, which settings limit; less what moved.
-
-        Nothing of a device with a part of a role's files: what lies on each is not known.
-        """
-        limits = []
-        for device in self._predictor.about.devices:
-            spaces = [
-                space
-                for role, space in self._costs.spaces.items()
-                if role in device.roles and role not in moved
-            ]
-            held = [space.role for space in spaces]
-            fixed = sum(space.size_bytes for space in spaces if space.role is Role.LOG)
-            files = sum(space.now_bytes for space in spaces if space.role is not Role.LOG)
-            free = device.sectors * SECTOR_BYTES - fixed
-            if device.sectors <= 0 or not self._split.isdisjoint(held) or (files <= 0 <= free):
-                continue
-            limits.append(self._limit("space", held, free / files if files > 0 else 1.0))
-        return limits
+        """When the files fill their device, less what moved."""
+        stay = {role: space for role, space in self._costs.spaces.items() if role not in moved}
+        return [
+            self._limit("space", roles, factor) for _, roles, factor in full_at(self._predictor.about, stay)
+        ]
 
     def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
         """When writes wear a recorded drive out within its service life; less what moved."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from tierwise.advise.costs import Costs, DeviceBill, Wear, predicted_writes, wear
-from tierwise.advise.space import RoleSpace
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, estimates, resolve
 from tierwise.predict.ranking import Ranked, placement_of
 from tierwise.predict.replayed import CHANCE
+from tierwise.predict.space import RoleSpace
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15

@@ -9,12 +9,12 @@ from tierwise.advise.alternatives import SettingMove
 from tierwise.advise.costs import DeviceBill, UsedPrice
 from tierwise.advise.decision import TimeShare
 from tierwise.advise.option import MARGIN, Filling
-from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableSet
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
+from tierwise.predict.space import RoleSpace
 from tierwise.predict.usability import Remark
 from tierwise.report.document import Block, Cell, Table, Text, Tone, figure, table
 from tierwise.report.recording.prediction import TIME_NAMES, lost_sentence, moving, of_what, role_names, times
