@@ -274,7 +274,15 @@ def advise(
         memory_price=terms.prices.memory,
         machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),
         instance=options.instances[0] if options.instances else None,
-        growing=growing(predictor, options.grow, names, terms, machine, options.instances)
+        growing=growing(
+            predictor,
+            options.grow,
+            names,
+            terms,
+            machine,
+            options.instances,
+            budget_per_month=budget_per_month,
+        )
         if options.grow
         else None,
         best=search.best,

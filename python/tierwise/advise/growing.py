@@ -76,6 +76,8 @@ class GrowthAnswer(Record):
     """The cheapest machine with so many cores or with sufficient limits, of those named or of the family."""
     cost_per_month: float | None = None
     """More than is paid now, with files and writes grown; ``None`` if no price is known."""
+    beyond_budget: bool = False
+    """Whether that is more than the budget: no cheaper answer was found."""
 
 
 class Growing(Record):
@@ -131,6 +133,8 @@ def growing(
     terms: Terms,
     machine: Scenario,
     instances: Sequence[Instance] = (),
+    *,
+    budget_per_month: float | None = None,
 ) -> Growing:
     """What saturates between the recorded load and ``factor`` times it, and the cheapest answer to the first.
 
@@ -141,6 +145,7 @@ def growing(
         terms: of payment.
         machine: the limits of the machine, as of every placement of an advice; nothing without one.
         instances: the machine of the database, then others.
+        budget_per_month: most that an answer may cost, which a dearer one is marked to be beyond.
 
     Raises:
         TierwiseError: the recording shows no rate of transactions, or work that is done once.
@@ -152,7 +157,11 @@ def growing(
             "--grow needs transactions at a rate: the recording shows none, or work that is done once",
             "record clients that go on, with --dsn where their transactions cannot be told",
         )
-    return _Search(predictor, factor, devices, terms, machine, instances).growth()
+    found = _Search(predictor, factor, devices, terms, machine, instances).growth()
+    cost = found.answer.cost_per_month if found.answer else None
+    if found.answer and cost is not None and budget_per_month is not None and cost > budget_per_month:
+        return found.changed(answer=found.answer.changed(beyond_budget=True))
+    return found
 
 
 class _Search:
