@@ -70,6 +70,15 @@ def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None
     assert shown.count("<svg") == 2 and "order-entry" in shown and "torn" in shown
 
 
+@pytest.mark.parametrize(("p99", "bound_us"), [("1us", 1.0), ("0.5ms", 500.0), ("2min", 120e6)])
+def test_a_weight_and_a_goal_take_the_same_durations(p99: str, bound_us: float, tmp_path: Path) -> None:
+    """``1us`` was a goal, and no duration in the weights."""
+    file = tmp_path / "weights.toml"
+    file.write_text(f'[databases.shop]\np99 = "{p99}"\n')
+    goal = Weights.read(file).of("shop").goal
+    assert goal == Goal.parse(f"p99={p99}") and goal.bound == bound_us
+
+
 @needs_scipy
 def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     shops = [
