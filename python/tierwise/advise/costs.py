@@ -156,11 +156,13 @@ class RecordedVolume:
         device: full name of its profile.
         roles: of the files on it.
         rent_per_month: what it costs now.
+        emulated: summaries of other devices that these roles were recorded on, as emulated disks.
     """
 
     device: str
     roles: frozenset[Role]
     rent_per_month: float
+    emulated: frozenset[str] = frozenset()
 
 
 def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]:
@@ -182,7 +184,9 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
         price = terms.prices.of(profile.member or profile)
         rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
         if price and price.rented and rent:
-            volumes.append(RecordedVolume(name, frozenset(roles), rent))
+            kinds = {predictor.run.devices.get(role, RECORDED) for role in roles}
+            others = frozenset(kinds - {RECORDED, profile.summary})
+            volumes.append(RecordedVolume(name, frozenset(roles), rent, others))
     return volumes
 
 
@@ -562,6 +566,13 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
         f"{name} has no price in {terms.prices.currency}, so that no rent of it ends: "
         f"add [devices.{name}] to a file for --prices"
         for name in unpriced
+    ]
+    notes += [
+        f"the rent of {volume.device} is credited as --recorded-on says, but "
+        f"{', '.join(sorted(volume.roles))} were recorded on an emulated disk of another kind: "
+        f"{', '.join(sorted(volume.emulated))}"
+        for volume in volumes
+        if volume.emulated
     ]
     if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
