@@ -28,7 +28,6 @@ from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
 from tierwise.advise.option import Filling, Goal, Option, filling
 from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.space import RoleSpace
 from tierwise.advise.tables import TableAdvice, tables_beside
 from tierwise.device_models.instances import Instance, find_instances, rent_per_month
 from tierwise.device_models.prices import MemoryPrice
@@ -39,6 +38,7 @@ from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load, placement_of
+from tierwise.predict.space import RoleSpace
 from tierwise.predict.usability import Remark, Usability, usability
 from tierwise.results.measurements import Record
 
@@ -274,7 +274,15 @@ def advise(
         memory_price=terms.prices.memory,
         machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),
         instance=options.instances[0] if options.instances else None,
-        growing=growing(predictor, options.grow, names, terms, machine, options.instances)
+        growing=growing(
+            predictor,
+            options.grow,
+            names,
+            terms,
+            machine,
+            options.instances,
+            budget_per_month=budget_per_month,
+        )
         if options.grow
         else None,
         best=search.best,

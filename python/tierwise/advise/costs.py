@@ -15,7 +15,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.device_models.prices import (
     YEARS,
     BillPart,
@@ -36,6 +35,7 @@ from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
+from tierwise.predict.space import RoleSpace
 from tierwise.recording import About
 from tierwise.results.measurements import Record
 
@@ -156,11 +156,13 @@ class RecordedVolume:
         device: full name of its profile.
         roles: of the files on it.
         rent_per_month: what it costs now.
+        emulated: summaries of other devices that these roles were recorded on, as emulated disks.
     """
 
     device: str
     roles: frozenset[Role]
     rent_per_month: float
+    emulated: frozenset[str] = frozenset()
 
 
 def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]:
@@ -182,7 +184,9 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
         price = terms.prices.of(profile.member or profile)
         rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
         if price and price.rented and rent:
-            volumes.append(RecordedVolume(name, frozenset(roles), rent))
+            kinds = {predictor.run.devices.get(role, RECORDED) for role in roles}
+            others = frozenset(kinds - {RECORDED, profile.summary})
+            volumes.append(RecordedVolume(name, frozenset(roles), rent, others))
     return volumes
 
 
@@ -371,7 +375,7 @@ class Costs:
         terms = terms or Terms()
         idle, _ = by_load(predictor)
         written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
-        spaces = role_spaces(predictor.about, predictor.work.footprints, written)
+        spaces = predictor.spaces
         needed_bytes = {role: space.size_bytes for role, space in spaces.items()}
         return cls(needed_bytes, terms, recorded_volumes(predictor, terms), idle, written, spaces)
 
@@ -562,6 +566,13 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
         f"{name} has no price in {terms.prices.currency}, so that no rent of it ends: "
         f"add [devices.{name}] to a file for --prices"
         for name in unpriced
+    ]
+    notes += [
+        f"the rent of {volume.device} is credited as --recorded-on says, but "
+        f"{', '.join(sorted(volume.roles))} were recorded on an emulated disk of another kind: "
+        f"{', '.join(sorted(volume.emulated))}"
+        for volume in volumes
+        if volume.emulated
     ]
     if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")

@@ -20,7 +20,6 @@ from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profil
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, Role, price_order
-from tierwise.model.units import SECTOR_BYTES
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
 from tierwise.predict.devices import lost_at_stop
@@ -30,6 +29,7 @@ from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
 from tierwise.predict.scenario import MOST_CLIENTS
+from tierwise.predict.space import full_at
 from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
@@ -76,6 +76,8 @@ class GrowthAnswer(Record):
     """The cheapest machine with so many cores or with sufficient limits, of those named or of the family."""
     cost_per_month: float | None = None
     """More than is paid now, with files and writes grown; ``None`` if no price is known."""
+    beyond_budget: bool = False
+    """Whether that is more than the budget: no cheaper answer was found."""
 
 
 class Growing(Record):
@@ -131,6 +133,8 @@ def growing(
     terms: Terms,
     machine: Scenario,
     instances: Sequence[Instance] = (),
+    *,
+    budget_per_month: float | None = None,
 ) -> Growing:
     """What saturates between the recorded load and ``factor`` times it, and the cheapest answer to the first.
 
@@ -141,6 +145,7 @@ def growing(
         terms: of payment.
         machine: the limits of the machine, as of every placement of an advice; nothing without one.
         instances: the machine of the database, then others.
+        budget_per_month: most that an answer may cost, which a dearer one is marked to be beyond.
 
     Raises:
         TierwiseError: the recording shows no rate of transactions, or work that is done once.
@@ -152,7 +157,11 @@ def growing(
             "--grow needs transactions at a rate: the recording shows none, or work that is done once",
             "record clients that go on, with --dsn where their transactions cannot be told",
         )
-    return _Search(predictor, factor, devices, terms, machine, instances).growth()
+    found = _Search(predictor, factor, devices, terms, machine, instances).growth()
+    cost = found.answer.cost_per_month if found.answer else None
+    if found.answer and cost is not None and budget_per_month is not None and cost > budget_per_month:
+        return found.changed(answer=found.answer.changed(beyond_budget=True))
+    return found
 
 
 class _Search:
@@ -268,25 +277,11 @@ class _Search:
         return [GrowthLimit(what="machine", factor=factor)] if factor * _ALIKE < first else []
 
     def _space(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
-        """When the files fill their device: all grow but the log, which settings limit; less what moved.
-
-        Nothing of a device with a part of a role's files: what lies on each is not known.
-        """
-        limits = []
-        for device in self._predictor.about.devices:
-            spaces = [
-                space
-                for role, space in self._costs.spaces.items()
-                if role in device.roles and role not in moved
-            ]
-            held = [space.role for space in spaces]
-            fixed = sum(space.size_bytes for space in spaces if space.role is Role.LOG)
-            files = sum(space.now_bytes for space in spaces if space.role is not Role.LOG)
-            free = device.sectors * SECTOR_BYTES - fixed
-            if device.sectors <= 0 or not self._split.isdisjoint(held) or (files <= 0 <= free):
-                continue
-            limits.append(self._limit("space", held, free / files if files > 0 else 1.0))
-        return limits
+        """When the files fill their device, less what moved."""
+        stay = {role: space for role, space in self._costs.spaces.items() if role not in moved}
+        return [
+            self._limit("space", roles, factor) for _, roles, factor in full_at(self._predictor.about, stay)
+        ]
 
     def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
         """When writes wear a recorded drive out within its service life; less what moved."""

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from tierwise.advise.costs import Costs, DeviceBill, Wear, predicted_writes, wear
-from tierwise.advise.space import RoleSpace
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
+from tierwise.model.units import parse_duration_s
 from tierwise.predict import Estimate, Prediction, estimates, resolve
 from tierwise.predict.ranking import Ranked, placement_of
 from tierwise.predict.replayed import CHANCE
+from tierwise.predict.space import RoleSpace
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15
@@ -199,8 +200,7 @@ What = Literal["tps", "p50", "p95", "p99"]
 Verdict = Literal["missed", "likely missed", "likely reached", "reached"]
 VERDICTS: tuple[Verdict, ...] = ("missed", "likely missed", "likely reached", "reached")
 """From no part of the interval at or beyond the goal, over its best end and the best guess, to all of it."""
-_UNITS_US = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
-_PATTERN = re.compile(r"(tps|p50|p95|p99)=(\d+(?:\.\d+)?)(us|µs|ms|s)?")
+_PATTERN = re.compile(r"(tps|p50|p95|p99)=(\d+(?:\.\d+)?)\s*([a-zµ]+)?")
 _FIELDS: dict[What, str] = {"tps": "rate_per_s", "p50": "p50_us", "p95": "p95_us", "p99": "p99_us"}
 _NEAR = 0.9
 _FIX = "write for example tps=2000 or p99=5ms"
@@ -226,7 +226,8 @@ class Goal(Record):
         what, number, unit = match.groups()
         if (what == "tps") == (unit is not None) or float(number) <= 0:
             raise TierwiseError(f"--goal: {text!r} has no unit that fits, or is 0", _FIX)
-        return cls.model_validate({"what": what, "bound": float(number) * _UNITS_US.get(unit, 1.0)})
+        bound = float(number) if unit is None else 1e6 * parse_duration_s(f"{number}{unit}", "--goal")
+        return cls.model_validate({"what": what, "bound": bound})
 
     def figure(self, prediction: Prediction) -> Estimate | None:
         """The figure of a prediction that the goal is about."""

@@ -204,6 +204,11 @@ def advise(
     """Advise which files to move first, the best placement for the money, and how long its devices last."""
     check_emit(emit, recording)
     emitted, output = (output, None) if emit is not None else (None, output)
+    if emit is not None and emitted is None and format is not Format.TEXT:
+        raise TierwiseError(
+            "--emit and --format: both would go to standard output",
+            "name a file for --emit with -o, or leave out --format",
+        )
     require_html(output)
     if output is not None and Day.is_at(recording):
         require("report", "--output of a day")  # its timeline is drawn

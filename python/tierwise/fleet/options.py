@@ -175,17 +175,24 @@ def _lasting(options: Iterable[Option]) -> list[Option]:
 
 
 def worthwhile(recorded: Option, others: Iterable[Option]) -> list[Option]:
-    """The options that are worth their money, the cheapest first.
+    """The options that ``advise`` recommends for some amount of money.
 
-    None of the cheaper ones, nor to stay, is as good, by the rule of ``advise``. One that saves money need
-    not be faster than to stay.
+    Each is the cheapest as good as the fastest for that money. To stay is one of them, and left out.
     """
+    rising = sorted([recorded, *others], key=lambda other: (other.cost_per_month, len(other.placement)))
     kept: list[Option] = []
-    for option in sorted(others, key=lambda other: (other.cost_per_month, len(other.placement))):
-        cheaper = [*kept, *([recorded] if option.cost_per_month >= 0 else [])]
-        if not any(other.as_good_as(option) for other in cheaper):
-            kept.append(option)
+    fastest: Option | None = None
+    for option in rising:
+        if fastest is None or _speedup(option) > _speedup(fastest):
+            fastest = option
+            best = next(other for other in rising if other.as_good_as(fastest))
+            if not best.stays and best not in kept:
+                kept.append(best)
     return kept
+
+
+def _speedup(option: Option) -> float:
+    return option.prediction.speedup.value if option.prediction.speedup else 0.0
 
 
 def _row(recorded: Option, option: Option, goal: Goal | None, costs: Costs) -> FleetOption:

@@ -18,8 +18,8 @@ SECTOR_BYTES = 512
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _PATTERN = re.compile(r"0*(\d{1,19})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 """Not more digits than 64 bits have: Python refuses thousands of them, and a float holds 308."""
-_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)")
+_SECONDS = {"": 1.0, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|h|)")
 
 
 def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
@@ -45,7 +45,7 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
 
 
 def parse_duration_s(text: str, what: str) -> float:
-    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit."""
+    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500us``; seconds without a unit."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if seconds <= 0:

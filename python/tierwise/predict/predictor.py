@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import bounds, counting, machine, settings, uncertainty
+from tierwise.model.placement import Role
+from tierwise.predict import bounds, counting, machine, settings, space, uncertainty
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
@@ -198,6 +199,12 @@ class Predictor:
         """The recorded run: the reference of every speed-up."""
         return self.answers.prediction(Scenario(), self._base, Uncertainty())
 
+    @cached_property
+    def spaces(self) -> dict[Role, space.RoleSpace]:
+        """The space that the files of each role may need."""
+        written = {role: load.written_bytes_per_s for role, load in self.as_recorded.io.items()}
+        return space.role_spaces(self.about, self.work.footprints, written)
+
     def predict(self, scenarios: Sequence[Scenario], *, seeds: int | None = None) -> list[Prediction]:
         """Answer each scenario, in order.
 
@@ -325,6 +332,9 @@ class Predictor:
             unsure.warnings.append(uncertainty.smaller_buffer_warning(held))
         uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
         answer = self.answers.prediction(scenario, likely, unsure, ends)
+        if scenario.growth:  # first, as the answer is for another device
+            full = space.warnings(scenario, self.about, self.spaces)
+            answer = answer.changed(warnings=[*full, *answer.warnings])
         return settings.bounded(answer, self.about, self._base[0])
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:

@@ -18,7 +18,6 @@ from support.disk_traces import NAME
 from support.engine_contract import bytes_under, open_directory
 from support.own_servers import OwnServer
 from tierwise import _core
-from tierwise.advise.space import role_spaces
 from tierwise.capture import sql_session
 from tierwise.capture.record import record_running
 from tierwise.capture.schedule import Schedule
@@ -27,6 +26,7 @@ from tierwise.device_models import profiles
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
+from tierwise.predict.space import role_spaces
 from tierwise.recording import Recording
 
 MIB = 1 << 20

@@ -216,6 +216,20 @@ def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
     assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
 
 
+def test_a_rent_of_what_was_an_emulated_disk_of_another_kind_is_doubted() -> None:
+    """It was credited without a word."""
+    terms, roles = Terms.parse(recorded_on="gp3"), ["log", "data", "index", "temp"]
+
+    def notes(profile: str | None) -> list[str]:
+        fake = FakeReplay(devices=[{"profile": profile, "roles": roles}])
+        of = Predictor(about(devices=[device("/pg", roles)]), [], Replayer(fake), model_error=ModelError())
+        return billing_notes([], terms, recorded_volumes(of, terms))
+
+    (note,) = notes("hdd-7k2")
+    assert note.endswith("data, index, log, temp were recorded on an emulated disk of another kind: hdd-7k2")
+    assert notes(None) == notes(profiles.load("volume-aws-gp3").summary) == []
+
+
 def test_a_recorded_volume_without_a_price_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN)

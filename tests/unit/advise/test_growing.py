@@ -86,6 +86,19 @@ def test_the_device_breaks_first_and_the_cheapest_one_that_keeps_up_is_named() -
     assert sentence.startswith("Growth: the device of") and "The cheapest answer: move" in sentence
 
 
+def test_an_answer_beyond_the_budget_is_said_to_be() -> None:
+    """It was named with its price, as if the budget allowed it."""
+    for budget, beyond in ((0.5, True), (1000.0, False), (None, False)):
+        advice = asked(Limited(), budget_per_month=budget)
+        answer = grown(advice).answer
+        assert answer and answer.placement and answer.beyond_budget is beyond, budget
+        said = growing_sentences(advice, grown(advice))[0]
+        assert (", beyond the budget of 0.50" in said) is beyond, said
+    dear = asked(Limited(per_core=0.6), instances=find_instances(["m6i.large"]), budget_per_month=0.5)
+    assert "m6i.2xlarge, for 210" in (said := growing_sentences(dear, grown(dear))[0])
+    assert "beyond the budget" in said
+
+
 def test_an_answer_keeps_files_in_memory_only_if_nothing_else_does_and_says_so() -> None:
     small = Limited(footprints=dict.fromkeys(REQUESTS, 10**8))
 

@@ -9,11 +9,11 @@ import pytest
 
 from support.fake_replay import FakeReplay, about
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
-from tierwise.advise.space import RoleSpace, role_spaces
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
+from tierwise.predict.space import RoleSpace, role_spaces
 from tierwise.report.advice import subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.document import Text

@@ -12,9 +12,19 @@ from syrupy.assertion import SnapshotAssertion
 from support.every_placement import FULL, cost, everything, rate
 from support.fake_replay import predictor
 from support.fleet_command import invoke
-from support.fleet_factory import EXAMPLES, GP3, advised, chosen, database, option, recorded, write_recordings
+from support.fleet_factory import (
+    EXAMPLES,
+    GP3,
+    NVME,
+    advised,
+    chosen,
+    database,
+    option,
+    recorded,
+    write_recordings,
+)
 from support.schemas import problems
-from tierwise.advise import Goal, Terms
+from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.advise.option import MARGIN
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weight, Weights
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
@@ -58,6 +68,15 @@ def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None
     assert fleet["moves"][0]["chosen"] and fleet["moves"][0]["draws_share"] > 0.5
     shown = page.read_text("utf-8")
     assert shown.count("<svg") == 2 and "order-entry" in shown and "torn" in shown
+
+
+@pytest.mark.parametrize(("p99", "bound_us"), [("1us", 1.0), ("0.5ms", 500.0), ("2min", 120e6)])
+def test_a_weight_and_a_goal_take_the_same_durations(p99: str, bound_us: float, tmp_path: Path) -> None:
+    """``1us`` was a goal, and no duration in the weights."""
+    file = tmp_path / "weights.toml"
+    file.write_text(f'[databases.shop]\np99 = "{p99}"\n')
+    goal = Weights.read(file).of("shop").goal
+    assert goal == Goal.parse(f"p99={p99}") and goal.bound == bound_us
 
 
 @needs_scipy
@@ -116,6 +135,16 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
             continue
         near = [option for option in allowed if option.cost_per_month <= 1.01 * cost(placement)]
         assert max(option.speedup.value for option in near) * MARGIN * 1.01 >= rate(placement) / base
+
+
+def test_a_fleet_has_the_placement_that_advise_recommends() -> None:
+    """A faster one was taken for more money, by less than the margin: it was told from a slower one alone."""
+    path, devices = EXAMPLES / "keyed-update", (NVME, GP3)
+    rows = options_of(OptionsTask(RecordingAt("keys", str(path)), devices, Terms()))
+    alone = advise(Predictor.open(path), AdviceOptions(devices)).decision.option
+    assert isinstance(rows, DatabaseOptions)
+    fastest = max(rows.options, key=lambda each: each.gain)
+    assert (fastest.placement, fastest.cost_per_month) == (alone.placement, alone.cost_per_month)
 
 
 @pytest.mark.parametrize("goal", [None, "p99=3ms"])

@@ -180,6 +180,16 @@ def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     assert any("growth: files 2 times as large" in note for note in answer.notes)
 
 
+def test_growth_warns_first_of_a_recorded_device_that_is_full_before() -> None:
+    """Files that stay were answered on a device that does not hold them."""
+    command = ["predict", str(RECORDINGS / "pgbench-10gb"), "--growth", "2", "--seeds", "2"]
+    stays, moves = (
+        CliRunner().invoke(app, [*command, "--place", f"{role}=nvme-dc"]) for role in ("log", "data")
+    )
+    full = "loop0, the recorded device of data, system, holds 15.0 GB and is full at 1.39 times the data"
+    assert f"Warning: {full}" in stays.output and "is full" not in moves.output, stays.output
+
+
 def test_stolen_processor_time_widens_the_interval() -> None:
     stolen, plain = (
         Predictor(

@@ -301,6 +301,12 @@ def test_a_day_has_no_single_change(tmp_path: Path) -> None:
     assert isinstance(ran.exception, TierwiseError) and "is a day" in ran.exception.message
 
 
+def test_a_format_beside_a_file_on_standard_output_is_refused() -> None:
+    """It was ignored."""
+    command = ["advise", str(EXAMPLE), "--devices", "gp3", "--emit", "fio", "--format", "json"]
+    assert "--emit and --format: both" in str(RUNNER.invoke(app, command).exception)
+
+
 def test_no_change_is_emitted_from_an_unusable_recording() -> None:
     advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, Terms(), fresh=False))
     lost = Remark(reason="half of the events are missing", fix="record again", blocks=True)

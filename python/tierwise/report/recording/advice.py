@@ -451,6 +451,8 @@ def answer_sentence(advice: Advice, first: GrowthLimit, answer: GrowthAnswer) ->
     which, price = "An", ", at a price that is not known"
     if answer.cost_per_month is not None:
         which, price = "The cheapest", f", {cost(answer.cost_per_month, advice.currency)}"
+    if answer.beyond_budget and advice.budget_per_month is not None:
+        price += f", beyond the budget of {money(advice.budget_per_month, advice.currency)}"
     factor = advice.growing.factor if advice.growing else 1.0
     if answer.placement:
         caution = lost_sentence(answer.placement)

@@ -350,7 +350,7 @@ def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Pr
     if answered:
         blocks.append(doc.Text(f"As recorded, {time_sentence(base)}."))
     blocks += [doc.Text(f"Recorded: {recorded_sentence(run)}"), answer_table([base, *answered])]
-    return [*blocks, *_loads(answers), *notes(answered), *losses(answers), *warnings_of([base, *answers])]
+    return [*blocks, *_loads(answers), *notes(answered), *losses(answers), *warnings_of([*answers, base])]
 
 
 def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[doc.Block]:

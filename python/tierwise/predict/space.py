@@ -10,12 +10,16 @@ Assumption: the load goes on at the recorded rate. Sources:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.numbers import ratio
 from tierwise.model.placement import Role
-from tierwise.model.units import parse_size_bytes
-from tierwise.recording import About
+from tierwise.model.units import GB, SECTOR_BYTES, parse_size_bytes
+from tierwise.predict.devices import RECORDED
+from tierwise.predict.scenario import Scenario
+from tierwise.recording import About, Device
 from tierwise.results.measurements import Record
 
 _DAY_S = 86_400
@@ -73,6 +77,42 @@ def role_spaces(
             unlimited=unlimited,
         )
     return spaces
+
+
+def full_at(about: About, spaces: Mapping[Role, RoleSpace]) -> Iterator[tuple[Device, list[Role], float]]:
+    """Each recorded device, the roles on it, and the growth of the files that fills it.
+
+    All grow but the log, which settings limit. Nothing of a device with a part of a role's files: what lies
+    on each is not known.
+
+    Args:
+        about: of the recording.
+        spaces: of the roles that stay on their device.
+    """
+    parts = Counter(role for device in about.devices for role in device.roles)
+    for device in about.devices:
+        held = [space for role, space in spaces.items() if role in device.roles]
+        fixed = sum(space.size_bytes for space in held if space.role is Role.LOG)
+        files = sum(space.now_bytes for space in held if space.role is not Role.LOG)
+        free = device.sectors * SECTOR_BYTES - fixed
+        split = any(parts[space.role] > 1 for space in held)
+        if device.sectors > 0 and not split and (files > 0 or free < 0):
+            yield device, [space.role for space in held], free / files if files > 0 else 1.0
+
+
+def warnings(scenario: Scenario, about: About, spaces: Mapping[Role, RoleSpace]) -> list[str]:
+    """Recorded devices that files which stay on them outgrow, as sentences."""
+    if Role.SELECTED in spaces:  # how a table's files lie on devices is not known
+        return []
+    devices = scenario.devices_of(spaces)
+    stay = {role: space for role, space in spaces.items() if devices[role] == RECORDED}
+    return [
+        f"{device.name}, the recorded device of {', '.join(roles)}, holds "
+        f"{device.sectors * SECTOR_BYTES / GB:,.1f} GB and is full at {ratio(max(factor, 1.0))} times the "
+        "data: the answer is for a larger one that is as fast"
+        for device, roles, factor in full_at(about, stay)
+        if factor < (scenario.growth or 1.0)
+    ]
 
 
 def _grows_bytes_per_s(role: Role, about: About, written_bytes_per_s: float) -> float:
