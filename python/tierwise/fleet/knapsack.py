@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np, require
 
@@ -120,7 +121,7 @@ def _filled(
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
 _ROUNDING = 1e-9
-"""Gap up to which a set is proved to be the best: the solver's bound is a sum, which is rounded."""
+"""Of a gap, up to which a set is proved to be the best, and of costs: bound and costs are rounded sums."""
 _SCALE = 1e4
 """Greatest gain as the solver sees it: its absolute tolerance of 1e-6 is then 1e-10 of it."""
 
@@ -179,10 +180,13 @@ class Knapsack:
             TierwiseError: no set costs so little, or none was found in a minute.
         """
         if budget is not None and budget < self.least_cost:
-            raise TierwiseError(
-                f"--budget: the least that databases must have costs {self.least_cost:,.2f} a month",
-                "give a greater budget, or a greater p99 in --weights",
-            )
+            if budget < self.least_cost - _ROUNDING:
+                least = numbers.cents(numbers.budget_for(self.least_cost))
+                raise TierwiseError(
+                    f"--budget: the least that databases must have costs {least} a month",
+                    "give a greater budget, or a greater p99 in --weights",
+                )
+            budget = self.least_cost
         worth = self._undominated(gains)
         if budget is None:
             return self._choice(first_best(np.where(worth, gains, -np.inf), self._starts), gains, 0.0)

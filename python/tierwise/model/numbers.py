@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tierwise.model.statistics import Bound, Interval
@@ -74,6 +75,11 @@ def cents(value: float) -> str:
 def amount(value: float) -> str:
     """An amount of money: to the cent below 100, unless it is whole."""
     return cents(value) if abs(value) < 100 and round(value, 2) % 1 else count(value)
+
+
+def budget_for(cost: float, decimals: int = 2) -> float:
+    """The least amount with so many decimals that pays for a cost."""
+    return math.ceil(round(cost * 10.0**decimals, 6)) / 10.0**decimals
 
 
 def symbol(currency: str) -> str:

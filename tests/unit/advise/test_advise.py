@@ -16,7 +16,7 @@ from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction
-from tierwise.report.recording.advice import fastest_sentence
+from tierwise.report.recording.advice import fastest_sentence, left_out_sentences
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 
@@ -119,6 +119,13 @@ def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
         ("volume-aws-io2", pytest.approx(64 * 0.125 + 32_000 * (0.065 + 0.0455))),
         ("ssd-sata-slc-2008", None),
     ], "one for its price, one since it cannot hold the log when it has grown to 51 GB"
+
+
+def test_the_price_of_a_device_that_the_budget_leaves_out_is_a_budget_that_pays_for_it() -> None:
+    terms = Terms(years=7)
+    dear = advise(predictor(), AdviceOptions(["nvme-dc"], 7.14, terms=terms))
+    assert any("(at least 7.15\u00a0$/month)" in line for line in left_out_sentences(dear))
+    assert not advise(predictor(), AdviceOptions(["nvme-dc"], 7.15, terms=terms)).left_out
 
 
 def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> None:

@@ -94,6 +94,15 @@ def test_a_budget_below_what_must_be_spent_is_refused() -> None:
         Knapsack([[7.5, 9.0], [5.0]]).best(np.array([0.1, 0.2, 0.3]), 12.0)
 
 
+@pytest.mark.parametrize("costs", [[50 / 7], [0.1, 0.2], [1234.1], [99.999]])
+def test_the_least_budget_that_a_refusal_names_is_enough(costs: list[float]) -> None:
+    knapsack, gains = Knapsack([[cost] for cost in costs]), np.ones(len(costs))
+    with pytest.raises(TierwiseError, match="a month") as refused:
+        knapsack.best(gains, 0.0)
+    least = float(refused.value.message.split(" ")[-3].replace("\u202f", ""))
+    assert knapsack.best(gains, least).cost == pytest.approx(least, abs=0.01)
+
+
 def test_more_money_gains_no_less_and_the_curve_ends_at_everything() -> None:
     databases = [database(f"db{n}", option(40 + n, 1.2 + n / 10), option(300, 3 + n / 10)) for n in range(9)]
     advice = advised(*databases, budget="500/month")

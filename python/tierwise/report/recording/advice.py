@@ -22,6 +22,7 @@ from tierwise.report.recording.decision_words import (
     goal_sentence,
     headline,
     money,
+    money_needed,
     months,
     moved_words,
     paid_headline,
@@ -186,7 +187,7 @@ def _now_sentence(advice: Advice) -> str:
 def left_out_sentences(advice: Advice) -> list[str]:
     """The candidates that are over the budget, and those that are too small, whole or for some roles."""
     dear = [
-        f"{_left_out(left)} (at least {money(left.least_cost_per_month, advice.currency)})"
+        f"{_left_out(left)} (at least {money_needed(left.least_cost_per_month, advice.currency)})"
         for left in advice.left_out
         if left.least_cost_per_month is not None
     ]

@@ -30,6 +30,11 @@ def money(amount: float, currency: str) -> str:
     return f"{numbers.amount(amount)}{unit}"
 
 
+def money_needed(amount: float, currency: str) -> str:
+    """The least budget that pays for an amount, with the decimals that :func:`money` prints."""
+    return money(numbers.budget_for(amount, 2 if amount < 100 else 0), currency)
+
+
 def cost(amount: float, currency: str) -> str:
     """What something costs more, that it costs nothing, or what it saves."""
     if amount > 0:
