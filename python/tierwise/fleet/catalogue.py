@@ -136,7 +136,10 @@ def _everywhere(uri: str) -> str:
 
 
 def _tail(uri: str) -> str:
-    return uri.rpartition("/")[2] or uri
+    tail = uri.rpartition("/")[2]
+    if tail in (".", "..") and not remote.is_uri(uri):
+        return Path(uri).resolve().name or uri
+    return tail or uri
 
 
 _WEIGHTS_FIX = "mend that field; see docs/how-to/fleet.md"

@@ -66,6 +66,15 @@ def test_names_are_those_of_folders_as_long_as_they_differ(tmp_path: Path) -> No
     assert [excluded.name for excluded in left_out] == [f"{tmp_path}/c*"]
 
 
+@pytest.mark.parametrize("written", [".", "..", "../../shop/.", "./"])
+def test_a_folder_that_dots_name_has_its_own_name(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop" / "shop").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "shop" / "shop")
+    assert [task.name for task in catalogue([written])[0]] == ["shop"]
+
+
 def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
     recordings: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
