@@ -6,10 +6,12 @@ never zero.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+NotNegative = Annotated[float, Field(ge=0)]
+NotNegativeCount = Annotated[int, Field(ge=0)]
 WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
 """Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
 
@@ -124,8 +126,8 @@ class RoleIo(Record):
 class WaitShare(Record):
     """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
 
-    share: float
-    sampling_error: float
+    share: Annotated[float, Field(ge=0, le=1 + 1e-9)]  # a weighted mean is rounded
+    sampling_error: NotNegative
 
 
 class WaitProfile(Record):
@@ -154,13 +156,13 @@ class CpuUse(Record):
 class Latency(Record):
     """Distribution of a latency, from a high dynamic range histogram."""
 
-    count: int
-    mean_us: float
-    p50_us: float
-    p95_us: float
-    p99_us: float
-    p999_us: float
-    max_us: float
+    count: NotNegativeCount
+    mean_us: NotNegative
+    p50_us: NotNegative
+    p95_us: NotNegative
+    p99_us: NotNegative
+    p999_us: NotNegative
+    max_us: NotNegative
 
     @property
     def figures_us(self) -> tuple[float, ...]:

@@ -7,9 +7,7 @@ cannot report is ``None``, never zero.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
-
-from pydantic import Field
+from typing import Final, Literal
 
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart, DeviceInfo, EngineInfo, Machine, StudyHost, WorkloadInfo
@@ -19,6 +17,8 @@ from tierwise.results.measurements import (
     CpuUse,
     FlushCheck,
     Latency,
+    NotNegative,
+    NotNegativeCount,
     PatternResult,
     Record,
     RoleIo,
@@ -29,10 +29,6 @@ from tierwise.results.measurements import (
 
 SCHEMA_VERSION: Final = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
-
-
-NotNegative = Annotated[float, Field(ge=0)]
-NotNegativeCount = Annotated[int, Field(ge=0)]
 
 
 class LapResult(Record):

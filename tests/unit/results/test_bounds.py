@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from support.results_factory import study_runs
 from tierwise.model.errors import TierwiseError
+from tierwise.results import WaitShare
 from tierwise.results.files import read_results
 
 
@@ -20,6 +22,11 @@ from tierwise.results.files import read_results
         ({"transactions": -1}, "transactions"),
         ({"rate_per_s": -1.0}, "rate_per_s"),
         ({"machine": {"cores": 0}}, r"machine\.cores"),
+        ({"waits": {"shares": {"cpu": {"share": -1.0, "sampling_error": 0.0}}}}, r"waits\.shares\.cpu.share"),
+        (
+            {"latency": {"all": study_runs()[0].latency["all"].model_dump() | {"p99_us": -5.0}}},
+            r"latency\.all.p99_us",
+        ),
     ],
 )
 def test_a_figure_below_its_bound_is_refused(change: dict[str, Any], field: str, tmp_path: Path) -> None:
@@ -30,3 +37,8 @@ def test_a_figure_below_its_bound_is_refused(change: dict[str, Any], field: str,
     file.write_text(json.dumps(run) + "\n", "utf-8")
     with pytest.raises(TierwiseError, match=rf"results\.jsonl:1: {field}: Input should be greater than"):
         read_results(file)
+
+
+def test_a_share_of_waits_above_one_is_refused() -> None:
+    with pytest.raises(ValidationError, match="share"):
+        WaitShare(share=7.0, sampling_error=0.0)
