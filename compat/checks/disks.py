@@ -38,7 +38,7 @@ def _transports() -> list[str]:
 
 
 def _use(file_system: str, size: str, transport: str) -> None:
-    mount = work_folder(f"disk-{file_system}")
+    mount = work_folder(f"disk-{file_system}-{transport}")
     make: list[str | Path] = [
         "--profile",
         "ssd-sata-dc",
@@ -112,8 +112,8 @@ def dies() -> None:
 
 def killed() -> None:
     """A server that is killed while its disk is written leaves nothing after `disk down`."""
-    mount = work_folder("disk-killed")
     for transport in _transports():
+        mount = work_folder(f"disk-killed-{transport}")
         make: list[str | Path] = [
             "--profile",
             "hdd-7k2",
