@@ -78,8 +78,10 @@ def _keep_in_memory(mount: Path) -> None:
     """Stop the kernel's write-back: an emulated guest takes seconds between the write and the power cut.
 
     Without a least share of the dirty pages, a new device is over its background limit at once
-    (``wb_over_bg_thresh`` in mm/page-writeback.c).
+    (``wb_over_bg_thresh`` in mm/page-writeback.c). All shares together are at most 100 %.
     """
+    for other in Path("/sys/class/bdi").glob("*/min_ratio"):
+        other.write_text("0")
     device = mount.stat().st_dev
     share = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/min_ratio")
     share.write_text("90")
