@@ -20,6 +20,22 @@ pub struct PartitionConfig {
     pub size_bytes: u64,
 }
 
+/// The bytes of the device that a partition has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionRange {
+    /// First byte on the device.
+    pub start: u64,
+    pub size: u64,
+}
+
+impl PartitionRange {
+    /// First byte on the device of a range of the partition; `None` if that is not within it.
+    pub fn locate(self, offset: u64, length: u64) -> Option<u64> {
+        let end = offset.checked_add(length)?;
+        (end <= self.size).then_some(self.start + offset)
+    }
+}
+
 /// The whole configuration of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,6 +146,15 @@ impl ServerConfig {
     /// Directory of the disk's own files.
     pub fn home(&self) -> &Path {
         self.socket.parent().unwrap_or(&self.socket)
+    }
+
+    /// What each partition has of the device.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = PartitionRange> {
+        self.partitions.iter().scan(0, |end, partition| {
+            let (start, size) = (*end, partition.size_bytes);
+            *end += size;
+            Some(PartitionRange { start, size })
+        })
     }
 
     /// Sum of the sizes.

@@ -94,6 +94,12 @@ pub struct MemoryStore {
     page_bytes: u64,
 }
 
+/// Size of the kernel's pages.
+pub(crate) fn page_bytes() -> u64 {
+    // SAFETY: takes no pointers. It cannot fail: every kernel has pages.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
+}
+
 /// `MADV_DONTNEED` for memory that is locked, since Linux 5.18.
 const MADV_DONTNEED_LOCKED: libc::c_int = 24;
 
@@ -101,11 +107,9 @@ impl MemoryStore {
     /// Reserves addresses for `size_bytes`; no memory yet.
     pub fn new(size_bytes: u64) -> io::Result<Self> {
         let size = usize::try_from(size_bytes).map_err(io::Error::other)?;
-        // SAFETY: takes no pointers.
-        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Ok(Self {
             memory: Mapping::new(size)?,
-            page_bytes: page_bytes.try_into().map_err(io::Error::other)?,
+            page_bytes: page_bytes(),
         })
     }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -29,7 +28,7 @@ from tierwise.predict.ranking import asking, by_load
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.savings import NO_TIME
 from tierwise.predict.scenario import MOST_CLIENTS
-from tierwise.predict.space import full_at
+from tierwise.predict.space import full_at, split_roles
 from tierwise.predict.together import units
 from tierwise.results.measurements import Record
 
@@ -188,8 +187,7 @@ class _Search:
             busy for device in work.devices if (busy := [role for role in device.roles if role in placed])
         ]
         self._placed = placed
-        held = Counter(role for device in predictor.about.devices for role in device.roles)
-        self._split = {role for role in self._costs.spaces if held[role] > 1}
+        self._split = split_roles(predictor.about) & self._costs.spaces.keys()
 
     def growth(self) -> Growing:
         cases: dict[str, _Case] = {"all": _Case({}, self._cores, self._machine)}

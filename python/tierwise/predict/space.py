@@ -79,24 +79,29 @@ def role_spaces(
     return spaces
 
 
+def split_roles(about: About) -> set[Role]:
+    """Roles whose files lie on several recorded devices: what lies on each is not known."""
+    parts = Counter(role for device in about.devices for role in device.roles)
+    return {role for role, count in parts.items() if count > 1}
+
+
 def full_at(about: About, spaces: Mapping[Role, RoleSpace]) -> Iterator[tuple[Device, list[Role], float]]:
     """Each recorded device, the roles on it, and the growth of the files that fills it.
 
-    All grow but the log, which settings limit. Nothing of a device with a part of a role's files: what lies
-    on each is not known.
+    All grow but the log, which settings limit. Nothing of a device with a part of a role's files.
 
     Args:
         about: of the recording.
         spaces: of the roles that stay on their device.
     """
-    parts = Counter(role for device in about.devices for role in device.roles)
+    split = split_roles(about)
     for device in about.devices:
         held = [space for role, space in spaces.items() if role in device.roles]
         fixed = sum(space.size_bytes for space in held if space.role is Role.LOG)
         files = sum(space.now_bytes for space in held if space.role is not Role.LOG)
         free = device.sectors * SECTOR_BYTES - fixed
-        split = any(parts[space.role] > 1 for space in held)
-        if device.sectors > 0 and not split and (files > 0 or free < 0):
+        whole = all(space.role not in split for space in held)
+        if device.sectors > 0 and whole and (files > 0 or free < 0):
             yield device, [space.role for space in held], free / files if files > 0 else 1.0
 
 

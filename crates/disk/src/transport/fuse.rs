@@ -15,7 +15,7 @@ use tierwise_device::SECTOR_BYTES;
 
 use super::{Answer, Incoming, Operation, Tag};
 use crate::DiskError;
-use crate::config::ServerConfig;
+use crate::config::{PartitionRange, ServerConfig};
 
 /// Largest request, in bytes; the kernel splits longer ones.
 pub(super) const LARGEST_REQUEST_BYTES: usize = 1 << 20;
@@ -175,9 +175,7 @@ pub(super) fn out_header(unique: u64, answer: Result<usize, i32>) -> [u8; OUT_HE
 /// A file, and the range of the device that it shows.
 struct ServedFile {
     name: String,
-    /// First byte on the device.
-    start: u64,
-    size: u64,
+    range: PartitionRange,
 }
 
 /// The directory's files, by partition number.
@@ -188,15 +186,15 @@ pub(crate) struct Files {
 
 impl Files {
     pub fn new(config: &ServerConfig) -> Self {
-        let mut start = 0;
-        let mut files = Vec::with_capacity(config.partitions.len());
-        for partition in &config.partitions {
-            let size = partition.size_bytes;
-            let name = format!("{}.img", partition.name);
-            files.push(ServedFile { name, start, size });
-            start += size;
+        let partitions = config.partitions.iter().zip(config.ranges());
+        let files = partitions.map(|(partition, range)| ServedFile {
+            name: format!("{}.img", partition.name),
+            range,
+        });
+        Self {
+            files: files.collect(),
+            cycle: 0,
         }
-        Self { files, cycle: 0 }
     }
 
     /// Decodes a message: `argument` is the operation's own structure, `rest` what follows it. A request of the
@@ -273,11 +271,8 @@ impl Files {
     /// Partition and first byte on the device of a range of a file.
     fn locate(&self, node: u64, offset: u64, length: u64) -> Result<(usize, u64), i32> {
         let (partition, file) = self.file(node).ok_or(libc::ENOENT)?;
-        let end = offset.checked_add(length).ok_or(libc::EINVAL)?;
-        if end > file.size {
-            return Err(libc::EINVAL);
-        }
-        Ok((partition, file.start + offset))
+        let offset = file.range.locate(offset, length).ok_or(libc::EINVAL)?;
+        Ok((partition, offset))
     }
 
     fn file(&self, node: u64) -> Option<(usize, &ServedFile)> {
@@ -316,7 +311,7 @@ impl Files {
         let (mode, size, links) = if node == ROOT {
             (libc::S_IFDIR | 0o700, 0, 2_u32)
         } else {
-            (libc::S_IFREG | 0o600, self.file(node)?.1.size, 1)
+            (libc::S_IFREG | 0o600, self.file(node)?.1.range.size, 1)
         };
         let mut attributes = [0; 88];
         attributes[0..8].copy_from_slice(&node.to_ne_bytes());
@@ -455,8 +450,7 @@ mod tests {
     fn files() -> Files {
         let file = |name: &str, start, size| ServedFile {
             name: name.into(),
-            start,
-            size,
+            range: PartitionRange { start, size },
         };
         Files {
             files: vec![file("log.img", 0, 8192), file("data.img", 8192, 4096)],

@@ -8,7 +8,7 @@
 //! until somebody deletes them: `delete_devices` does so by the mark that each device has from its disk. After
 //! a power cut, [`Devices`] replaces them by new ones, since a device's handles do not tell its power cycle.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,11 +20,11 @@ use tierwise_device::SECTOR_BYTES;
 use super::ring::{CommandRing, Event};
 use super::ublk_control::{
     Control, LARGEST_REQUEST_BYTES, QUEUE_DEPTH, READ_WRITE, START_DEVICE, STOP_DEVICE,
-    block_device, command_bytes, encoded, mark_of,
+    block_device, command_bytes, encoded, mark_of, open_queue,
 };
 use super::{Answer, Incoming, Operation, Received, Tag, Transport, Wait, Waker};
-use crate::config::ServerConfig;
-use crate::store::Mapping;
+use crate::config::{PartitionRange, ServerConfig};
+use crate::store::{Mapping, page_bytes};
 
 /// Queues that the ring has room for: a power cut doubles those of a disk for a moment.
 const MOST_QUEUES: usize = 64;
@@ -43,12 +43,10 @@ struct Description {
 }
 
 impl Description {
-    /// What is asked of a partition that begins at a byte of the disk and has a size, or the error number that
-    /// answers it. `data` gives the bytes of a write.
+    /// What is asked of a partition, or the error number that answers it. `data` gives the bytes of a write.
     fn operation<'a>(
         self,
-        start: u64,
-        size: u64,
+        range: PartitionRange,
         data: impl FnOnce(usize) -> &'a [u8],
     ) -> Result<Operation<'a>, i32> {
         let kind = self.operation_and_flags & OPERATION_MASK;
@@ -57,10 +55,7 @@ impl Description {
         }
         let offset = self.first_sector.saturating_mul(SECTOR_BYTES);
         let length = u64::from(self.sectors) * SECTOR_BYTES;
-        if offset.saturating_add(length) > size {
-            return Err(libc::EINVAL);
-        }
-        let offset = start + offset;
+        let offset = range.locate(offset, length).ok_or(libc::EINVAL)?;
         match kind {
             OPERATION_DISCARD => Ok(Operation::Discard { offset, length }),
             _ if length > LARGEST_REQUEST_BYTES as u64 => Err(libc::EINVAL),
@@ -105,8 +100,8 @@ pub(crate) struct Devices {
     waker: Waker,
     mark: u64,
     volatile_cache: bool,
-    /// First byte on the disk, and size, of each partition.
-    partitions: Vec<(u64, u64)>,
+    /// Of each partition.
+    ranges: Vec<PartitionRange>,
     live: Mutex<Vec<u32>>,
 }
 
@@ -115,11 +110,11 @@ impl Devices {
     pub fn attach(&self) -> io::Result<Vec<String>> {
         let mut control = Control::open()?;
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut paths = Vec::with_capacity(self.partitions.len());
-        for (partition, (start, size)) in self.partitions.iter().enumerate() {
-            let number = control.add(self.mark, *size, self.volatile_cache)?;
+        let mut paths = Vec::with_capacity(self.ranges.len());
+        for (partition, range) in self.ranges.iter().enumerate() {
+            let number = control.add(self.mark, range.size, self.volatile_cache)?;
             live.push(number);
-            let queue = Queue::new(number, partition, *start, *size)?;
+            let queue = Queue::new(number, partition, *range)?;
             self.order(Order::Serve(queue))?;
             // Waits for the serving thread, which then answers the kernel's look for a partition table.
             control.command::<u64>(START_DEVICE, number, None, u64::from(std::process::id()))?;
@@ -155,11 +150,6 @@ impl Devices {
 
 // Serving them.
 
-fn page_bytes() -> usize {
-    // SAFETY: takes no pointers.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
-}
-
 /// The queue of a block device.
 struct Queue {
     device: File,
@@ -168,9 +158,7 @@ struct Queue {
     /// A buffer for each tag.
     payload: Mapping,
     partition: usize,
-    /// First byte on the disk, and size in bytes.
-    start: u64,
-    size: u64,
+    range: PartitionRange,
     /// The power cycle in which it was made.
     cycle: u64,
     /// Tags that the driver has not given back for good.
@@ -178,19 +166,16 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(number: u32, partition: usize, start: u64, size: u64) -> io::Result<Self> {
-        let device = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(format!("/dev/ublkc{number}"))?;
-        let descriptions = (QUEUE_DEPTH * size_of::<Description>()).next_multiple_of(page_bytes());
+    fn new(number: u32, partition: usize, range: PartitionRange) -> io::Result<Self> {
+        let device = open_queue(number)?;
+        let descriptions = QUEUE_DEPTH * size_of::<Description>();
+        let descriptions = descriptions.next_multiple_of(page_bytes() as usize);
         Ok(Self {
             descriptions: Mapping::of(&device, descriptions)?,
             device,
             payload: Mapping::new(QUEUE_DEPTH * LARGEST_REQUEST_BYTES)?,
             partition,
-            start,
-            size,
+            range,
             cycle: 0,
             tags: QUEUE_DEPTH,
         })
@@ -225,9 +210,7 @@ impl Queue {
     /// The request that a tag has, or the error number that answers it.
     fn request(&self, slot: usize, tag: usize) -> Result<Incoming<'_>, i32> {
         let data = |length| self.payload.read(Self::buffer(tag), length);
-        let operation = self
-            .description(tag)
-            .operation(self.start, self.size, data)?;
+        let operation = self.description(tag).operation(self.range, data)?;
         Ok(Incoming {
             tag: Tag(number_of(slot, tag)),
             partition: self.partition,
@@ -267,17 +250,12 @@ impl Ublk {
         let mark = mark_of(config.home());
         Control::open()?.require_devices(mark)?;
         let (sender, orders) = channel();
-        let mut start = 0;
-        let partitions = config.partitions.iter().map(|partition| {
-            start += partition.size_bytes;
-            (start - partition.size_bytes, partition.size_bytes)
-        });
         let devices = Devices {
             orders: sender,
             waker: waker.try_clone()?,
             mark,
             volatile_cache,
-            partitions: partitions.collect(),
+            ranges: config.ranges().collect(),
             live: Mutex::default(),
         };
         let transport = Self {
@@ -289,16 +267,14 @@ impl Ublk {
         Ok((transport, devices))
     }
 
-    fn serve(&mut self, queue: Queue) {
+    fn serve(&mut self, mut queue: Queue) {
+        queue.cycle = self.cycle;
         let free = self.queues.iter().position(Option::is_none);
         let slot = free.unwrap_or(self.queues.len());
         if free.is_none() {
             self.queues.push(None);
         }
-        let queue = self.queues[slot].insert(Queue {
-            cycle: self.cycle,
-            ..queue
-        });
+        let queue = self.queues[slot].insert(queue);
         for tag in 0..QUEUE_DEPTH {
             self.ring.push(&queue.command(FETCH, slot, tag, 0));
         }
@@ -386,7 +362,11 @@ mod tests {
             first_sector,
             address: 0,
         };
-        description.operation(1 << 20, 8192, |length| &[7; 8192][..length])
+        let range = PartitionRange {
+            start: 1 << 20,
+            size: 8192,
+        };
+        description.operation(range, |length| &[7; 8192][..length])
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl Control {
     /// Makes and deletes a device.
     pub fn require_devices(&mut self, mark: u64) -> io::Result<()> {
         let number = self.add(mark, 1 << 20, false)?;
-        let opened = File::open(format!("/dev/ublkc{number}")).map(drop);
+        let opened = open_queue(number).map(drop);
         self.delete(number)?;
         opened
     }
@@ -247,6 +247,12 @@ pub(super) fn mark_of(home: &Path) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+/// Opens what a server answers a device's requests through.
+pub(super) fn open_queue(number: u32) -> io::Result<File> {
+    let path = format!("/dev/ublkc{number}");
+    OpenOptions::new().read(true).write(true).open(path)
 }
 
 pub(super) fn block_device(number: u32) -> String {
