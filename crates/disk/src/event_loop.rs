@@ -13,7 +13,7 @@ use crate::clock;
 use crate::control::{Asked, Command};
 use crate::pacer::Faults;
 use crate::pacer::{Arrival, Done, Pacer};
-use crate::priority::Due;
+use crate::priority::Watched;
 use crate::stats::{Counters, DeviceStats};
 use crate::store::{Effect, VolatileStore};
 use crate::transport::{Answer, Incoming, Operation, Received, Tag, Transport, Wait};
@@ -41,7 +41,7 @@ pub(crate) struct ServedDevice {
     pacer: Pacer<Pending>,
     counters: Counters,
     spin: Spin,
-    due: Due,
+    watched: Watched,
     /// Answers that are due.
     done: Vec<Done<Pending>>,
 }
@@ -88,7 +88,7 @@ impl ServedDevice {
         store: VolatileStore,
         counters: Counters,
         spin: Spin,
-        due: Due,
+        watched: Watched,
     ) -> Self {
         Self {
             store,
@@ -97,7 +97,7 @@ impl ServedDevice {
             pacer: Pacer::new(device, counters.path),
             counters,
             spin,
-            due,
+            watched,
             done: Vec::with_capacity(1024),
         }
     }
@@ -136,13 +136,19 @@ impl ServedDevice {
     /// How long to wait for what arrives, after a sleep that ended at its time.
     fn wait(&self, slept_until: Nanos) -> Wait {
         let due = self.pacer.next_due();
-        self.due.set(due);
+        self.watched.set_due(due);
         let Some(due) = due else {
             return Wait::Forever;
         };
-        let wake_at = due.saturating_sub(self.spin.lateness);
+        let realtime = self.watched.is_realtime();
+        let spin = if realtime {
+            SHORTEST
+        } else {
+            self.spin.lateness
+        };
+        let wake_at = due.saturating_sub(spin);
         // It has slept for this request, and has since learned to sleep for longer: to poll the rest is less.
-        let near = due.saturating_sub(slept_until) <= self.spin.longest;
+        let near = !realtime && due.saturating_sub(slept_until) <= self.spin.longest;
         if near || wake_at <= clock::now() {
             Wait::Poll
         } else {

@@ -4,11 +4,12 @@
 //! that costs up to half of the requests of a deep queue. Without it, a server on a busy machine is late by
 //! ticks of the scheduler. So the serving thread is an ordinary one of high weight, and a second thread looks
 //! each millisecond whether an answer is overdue. If so, it makes the serving thread real-time for a while; for
-//! longer, if it was late again soon after.
+//! longer, if it was late again soon after. While real-time, the serving thread sleeps where it would poll: nothing
+//! else runs on the core of a real-time thread that polls, not even the reader whose request it has answered.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tierwise_device::Nanos;
 
@@ -17,21 +18,48 @@ use crate::clock;
 /// The value of [`Due`] while nothing is inside the device.
 const NEVER: Nanos = Nanos::MAX;
 
-/// When the next answer is due, for the watching thread to see.
+/// What the serving and the watching thread tell each other: when the next answer is due, and whether the serving
+/// thread is real-time.
 #[derive(Clone, Debug)]
-pub(crate) struct Due(Arc<AtomicU64>);
+pub(crate) struct Watched(Arc<State>);
 
-impl Due {
-    pub fn never() -> Self {
-        Self(Arc::new(AtomicU64::new(NEVER)))
+#[derive(Debug)]
+struct State {
+    due: AtomicU64,
+    realtime: AtomicBool,
+}
+
+impl Watched {
+    pub fn new() -> Self {
+        Self(Arc::new(State {
+            due: AtomicU64::new(NEVER),
+            realtime: AtomicBool::new(false),
+        }))
     }
 
-    pub fn set(&self, due: Option<Nanos>) {
-        self.0.store(due.unwrap_or(NEVER), Ordering::Relaxed);
+    pub fn set_due(&self, due: Option<Nanos>) {
+        self.0.due.store(due.unwrap_or(NEVER), Ordering::Relaxed);
     }
 
-    fn get(&self) -> Nanos {
-        self.0.load(Ordering::Relaxed)
+    fn due(&self) -> Nanos {
+        self.0.due.load(Ordering::Relaxed)
+    }
+
+    pub fn is_realtime(&self) -> bool {
+        self.0.realtime.load(Ordering::Relaxed)
+    }
+
+    /// Changes the priority of the serving thread. A refusal was reported when the watching thread asked for the
+    /// same.
+    fn change(&self, thread: libc::pid_t, change: Change) {
+        let (policy, priority) = match change {
+            Change::Raise => (libc::SCHED_FIFO, 1),
+            Change::Lower => (libc::SCHED_OTHER, 0),
+        };
+        if set_policy(thread, policy, priority).is_ok() {
+            let realtime = change == Change::Raise;
+            self.0.realtime.store(realtime, Ordering::Relaxed);
+        }
     }
 }
 
@@ -98,7 +126,11 @@ impl Hold {
 }
 
 /// Watches over the thread with this number, for ever. Sends the system's refusals of its privileges once.
-pub(crate) fn watch(due: &Due, served_by: libc::pid_t, refused: impl FnOnce(Warnings)) -> ! {
+pub(crate) fn watch(
+    watched: &Watched,
+    served_by: libc::pid_t,
+    refused: impl FnOnce(Warnings),
+) -> ! {
     let mut warnings = Warnings::default();
     warnings.make_realtime();
     refused(warnings);
@@ -106,24 +138,15 @@ pub(crate) fn watch(due: &Due, served_by: libc::pid_t, refused: impl FnOnce(Warn
     loop {
         let idle = idle_looks >= IDLE_LOOKS && hold.until.is_none();
         clock::sleep(if idle { IDLE_PERIOD } else { PERIOD });
-        let (now, next) = (clock::now(), due.get());
+        let (now, next) = (clock::now(), watched.due());
         idle_looks = match next {
             NEVER => idle_looks.saturating_add(1),
             _ => 0,
         };
         if let Some(change) = hold.look(now, is_overdue(next, now)) {
-            // A refusal was reported when this thread asked for the same.
-            drop(set(served_by, change));
+            watched.change(served_by, change);
         }
     }
-}
-
-fn set(thread: libc::pid_t, change: Change) -> io::Result<()> {
-    let (policy, priority) = match change {
-        Change::Raise => (libc::SCHED_FIFO, 1),
-        Change::Lower => (libc::SCHED_OTHER, 0),
-    };
-    set_policy(thread, policy, priority)
 }
 
 // Measures that keep the server on time: memory that is never swapped or waited for, and a thread that runs
@@ -216,11 +239,12 @@ mod tests {
 
     #[test]
     fn what_is_not_inside_is_never_overdue() {
-        let due = Due::never();
-        assert!(!is_overdue(due.get(), Nanos::MAX));
-        due.set(Some(5));
-        assert!(!is_overdue(due.get(), 5 + OVERDUE) && is_overdue(due.get(), 6 + OVERDUE));
-        due.set(None);
-        assert!(!is_overdue(due.get(), Nanos::MAX - 1));
+        let watched = Watched::new();
+        assert!(!is_overdue(watched.due(), Nanos::MAX));
+        watched.set_due(Some(5));
+        let due = watched.due();
+        assert!(!is_overdue(due, 5 + OVERDUE) && is_overdue(due, 6 + OVERDUE));
+        watched.set_due(None);
+        assert!(!is_overdue(watched.due(), Nanos::MAX - 1));
     }
 }

@@ -12,7 +12,7 @@ use crate::config::ServerConfig;
 use crate::control::Commands;
 use crate::event_loop::{ServedDevice, Spin};
 use crate::priority::Warnings;
-use crate::priority::{self, Due};
+use crate::priority::{self, Watched};
 use crate::stats::Counters;
 use crate::store::MemoryStore;
 use crate::store::{VolatileStore, WriteCache};
@@ -103,8 +103,8 @@ impl Server<'_> {
         let listener =
             UnixListener::bind(&self.config.socket).map_err(DiskError::system("control socket"))?;
         self.warnings.raise_weight();
-        let due = Due::never();
-        self.warnings.0.extend(watched(due.clone())?.0);
+        let watched = Watched::new();
+        self.warnings.0.extend(watch(watched.clone())?.0);
         let asking = Commands {
             sender,
             waker: self.waker.try_clone().map_err(DiskError::system("waker"))?,
@@ -112,7 +112,7 @@ impl Server<'_> {
             devices: devices.map(Arc::new),
         };
         start("control", move || control::listen(&listener, &asking))?;
-        let served = served(self.config, kind, self.device, self.cache, due)?;
+        let served = served(self.config, kind, self.device, self.cache, watched)?;
         let transport = transport().map_err(DiskError::system("taking requests"))?;
         served.run(transport, &commands)
     }
@@ -136,7 +136,7 @@ fn served(
     transport: TransportKind,
     device: Box<dyn Device>,
     cache: WriteCache,
-    due: Due,
+    watched: Watched,
 ) -> Result<ServedDevice, DiskError> {
     let store = MemoryStore::new(config.size_bytes()).map_err(DiskError::system("memory"))?;
     let names = config
@@ -148,17 +148,17 @@ fn served(
         VolatileStore::new(Box::new(store), cache, config.write_back()),
         Counters::new(transport, names, nanos(config.path_us)),
         Spin::new(nanos(config.spin_us)),
-        due,
+        watched,
     ))
 }
 
 /// Starts the thread that watches over the calling one, and waits for the system's refusals of its privileges.
-fn watched(due: Due) -> Result<Warnings, DiskError> {
+fn watch(watched: Watched) -> Result<Warnings, DiskError> {
     let (sender, refusals) = channel();
     // SAFETY: takes nothing.
     let serving = unsafe { libc::gettid() };
     start("watch", move || {
-        priority::watch(&due, serving, |refused| drop(sender.send(refused)))
+        priority::watch(&watched, serving, |refused| drop(sender.send(refused)))
     })?;
     Ok(refusals.recv().unwrap_or_default())
 }
