@@ -48,6 +48,7 @@ class _Bench:
         self.up: list[str] = []
         self.most_up = 0
         self.ran: list[tuple[str, bool]] = []
+        self.seeds: list[int] = []
         self.noise: dict[str, list[float]] = {}
         self.fails_after: int | None = None
         monkeypatch.setattr("tierwise.lab.validation.slots.placed", self._placed)
@@ -82,8 +83,9 @@ class _Placed:
 
     def prepare(self) -> None: ...
 
-    def run(self, seconds: float, out: Path | None) -> dict[str, Any]:
+    def run(self, seconds: float, seed: int, out: Path | None) -> dict[str, Any]:
         bench = self._bench
+        bench.seeds.append(seed)
         if bench.fails_after is not None and len(bench.ran) >= bench.fails_after:
             return {"started_at": row().started_at, "status": "failed", "problems": ["pgbench: gone"]}
         bench.ran.append((self.placement, out is not None))
@@ -239,6 +241,23 @@ def test_the_order_within_blocks_differs_and_follows_the_seed(
         orders.append([[row.placement for row in slots_of if row.block == at] for at in range(5)])
     assert orders[0] == orders[1]
     assert len({tuple(order) for order in orders[0]}) > 1
+
+
+def test_slots_of_a_block_have_the_same_random_numbers_and_all_others_their_own(
+    spec: ValidationSpec, tmp_path: Path, bench: _Bench
+) -> None:
+    watcher = Watcher()
+    run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
+    seeds: dict[tuple[str, int], list[int]] = {}
+    for row, seed in zip(watcher.rows, bench.seeds, strict=True):
+        seeds.setdefault((row.kind, row.block), []).append(seed)
+    assert {key: len(set(values)) for key, values in seeds.items()} == {
+        ("slot", 0): 1,
+        ("slot", 1): 1,
+        ("beside", 1): 2,
+        ("recorded", 1): 1,
+    }
+    assert len(set(bench.seeds)) == 5
 
 
 def test_a_noisy_case_ends_with_its_last_block(spec: ValidationSpec, tmp_path: Path, bench: _Bench) -> None:

@@ -90,13 +90,16 @@ class Placed:
         if self.storage.emulated:
             page_cache.write_out(self.storage.places.values())
 
-    def run(self, seconds: float, out: Path | None = None) -> dict[str, Any]:
+    def run(self, seconds: float, seed: int, out: Path | None = None) -> dict[str, Any]:
         """Run the client; give the fields of a row. A client that fails makes a failed slot.
 
         Args:
+            seconds: length of the run.
+            seed: of the client's random numbers.
             out: folder of a recording of it, if it is to be recorded.
         """
         started_at = datetime.now(UTC)
+        self.client.seed = seed
         try:
             with self._recording(out) as end:
                 load = self.client.run(self.database, seconds)

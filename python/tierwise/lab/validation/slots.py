@@ -98,8 +98,12 @@ class CaseInSlots:
                 if is_done(case, self.spec, known):
                     return
                 base = self.base.changed(**began, block=number)
-                for name, kind in self._order(number, known):
-                    yield self._slot(up[name], kind, base)
+                for index, (name, kind) in enumerate(self._order(number, known)):
+                    # Placements are compared with the same work. What a slot repeats of another is in the cache,
+                    # deleted already, or written as it is.
+                    work = "slots" if kind == "slot" else f"{kind} {index}"
+                    random = Random(f"{self.seed} {case.name} {number} {work}")
+                    yield self._slot(up[name], kind, base, random.randrange(1, 1 << 31))
 
     def _up(self, placement: str, template: Path) -> AbstractContextManager[Placed]:
         self.progress(f"bringing {placement} up")
@@ -117,7 +121,7 @@ class CaseInSlots:
                 order += [(name, "beside"), (name, "recorded"), (name, "beside")]
         return order
 
-    def _slot(self, placed: Placed, kind: Kind, base: Row) -> Row:
+    def _slot(self, placed: Placed, kind: Kind, base: Row, seed: int) -> Row:
         self.progress(f"{kind} on {placed.placement}")
         began_s = time.monotonic()
         where = {"placement": placed.placement, "storage": self.spec.kind_of(placed.placement)}
@@ -125,7 +129,8 @@ class CaseInSlots:
         out = recording_of(self.folder, row) if kind == "recorded" else None
         placed.prepare()
         idle = _idle_cpu_share()
-        completed = placed.run(self.case.slot_s if kind == "slot" else self.case.recorded_s, out)
+        seconds = self.case.slot_s if kind == "slot" else self.case.recorded_s
+        completed = placed.run(seconds, seed, out)
         if not self.case.laps:
             placed.settle()
         return Row.model_validate(

@@ -72,6 +72,8 @@ class Client(ABC, Generic[DatabaseT]):
                 )
         self.options = {**self.defaults, **options}
         self.clients = clients
+        self.seed = 1
+        """Of the random numbers of the next run, if the program takes a seed."""
 
     @property
     def dataset(self) -> str:

@@ -51,7 +51,7 @@ class DbBench(Client[Library]):
         sizes = [f"--num={1000 * self.number('scale')}", f"--value_size={self.number('value')}"]
         fixed = [
             "--compression_type=none",
-            "--seed=1",
+            f"--seed={self.seed}",
             "--write_buffer_size=16777216",
             "--stats_interval_seconds=0",
         ]

@@ -127,8 +127,8 @@ class Pgbench(Client[PostgresServer]):
     def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
         argv = [*database.tool("pgbench"), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
         argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
-        # The same arrivals in each slot: chance does not make a difference of placements.
-        argv += ["-R", self.text("rate"), "--random-seed=1"] if self.number("rate") else []
+        argv += [f"--random-seed={self.seed}"]
+        argv += ["-R", self.text("rate")] if self.number("rate") else []
         argv += [*self._mode(database), *more, DATABASE]
         return command("pgbench", argv, database)
 

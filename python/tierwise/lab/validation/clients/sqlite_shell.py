@@ -81,7 +81,7 @@ class SqliteShell(Client[Library]):
         process = database.launch(
             [pipe, programs.program_path(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
         )
-        feeder = _Feeder(pipe, self.text("synchronous"), 1000 * self.number("scale"), seconds, most)
+        feeder = _Feeder(pipe, self, seconds, most)
         try:
             began_s = time.monotonic()
             feeder.start()
@@ -113,11 +113,11 @@ def _unrecorded(database: Library) -> Iterator[None]:
 class _Feeder(threading.Thread):
     """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
 
-    def __init__(self, pipe: Path, synchronous: str, rows: int, seconds: float, most: float) -> None:
+    def __init__(self, pipe: Path, client: SqliteShell, seconds: float, most: float) -> None:
         super().__init__(name="feeder", daemon=True)
-        self._synchronous = synchronous
-        self._pipe, self._rows, self._seconds, self._most = pipe, rows, seconds, most
-        self._random = random.Random(1)
+        self._synchronous, self._rows = client.text("synchronous"), 1000 * client.number("scale")
+        self._pipe, self._seconds, self._most = pipe, seconds, most
+        self._random = random.Random(client.seed)
 
     def run(self) -> None:
         """Feed statements until the time is over, enough were fed, or the shell has ended."""

@@ -58,7 +58,8 @@ class Sysbench(Client[Server]):
         return Load(float(elapsed[1]), int(done[1]), latency_us)  # It counts the wait of an arrival.
 
     def _work(self, database: Server, seconds: float, more: list[str]) -> str:
-        options = [f"--threads={self.clients}", f"--time={max(1, round(seconds))}", "--rand-seed=1", *more]
+        options = [f"--threads={self.clients}", f"--time={max(1, round(seconds))}", *more]
+        options.append(f"--rand-seed={self.seed}")
         options += [f"--rate={self.text('rate')}"] if self.number("rate") else []
         return self._sysbench(database, self.text("script"), options, "run")
 
