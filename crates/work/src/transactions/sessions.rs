@@ -254,9 +254,10 @@ impl Clients {
     /// Splits a session's wait for its client; an unrecorded client counts as away. A client whose thread slept
     /// thinks, whichever session the thread served next. While it served others, on a core or ready for one, it
     /// was away from this session, too. Exception: if it is `own`, the thread that the session always waits for,
-    /// replay recomputes that queue. All processor time of the thread since its previous request belongs to this one,
-    /// also what it ran while the session still worked: it sends, looks for replies, and wakes before its session
-    /// waits.
+    /// replay recomputes that queue, so what the session waited for its busy thread is left out. A thread that sleeps
+    /// has no session to serve: the session thought until its thread last slept. All processor time of the thread
+    /// since its previous request belongs to this one, also what it ran while the session still worked: it sends,
+    /// looks for replies, and wakes before its session waits.
     pub(crate) fn part(&self, rows: &Rows<'_>, wait: &State, own: Option<u32>) -> ClientTime {
         if rows.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientTime {
@@ -274,10 +275,12 @@ impl Clients {
         let states = rows.states(wait.waker);
         let mut part = between(states, from_ns, wait.end_ns);
         part.cpu_ns = between(states, turned_ns, wait.end_ns).cpu_ns;
-        part.away_ns += match own == Some(wait.waker) {
-            true => between(states, wait.start_ns, from_ns).away_ns,
-            false => from_ns - wait.start_ns,
+        let queued = own == Some(wait.waker) && part.away_ns == 0;
+        let away_until_ns = match queued {
+            true => slept_until(states, wait.start_ns, from_ns),
+            false => from_ns,
         };
+        part.away_ns += away_until_ns - wait.start_ns;
         part
     }
 }
@@ -287,6 +290,16 @@ pub(crate) struct ClientTime {
     pub(crate) cpu_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
+}
+
+/// When a client's thread last slept between two instants; at first, if it did not.
+fn slept_until(states: &[State], from_ns: u64, to_ns: u64) -> u64 {
+    let after = states.partition_point(|state| state.start_ns < to_ns);
+    let before = states[..after].iter().rev();
+    let mut sleeps = before.filter(|state| state.kind == StateKind::Blocked);
+    sleeps
+        .next()
+        .map_or(from_ns, |state| state.end_ns.clamp(from_ns, to_ns))
 }
 
 /// Activity of a client's thread between two instants.

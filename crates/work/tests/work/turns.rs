@@ -138,40 +138,43 @@ fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
     }
 }
 
-/// A client's thread with two sessions in turn, 20 µs for a request, then asleep.
+/// A client's thread with two sessions in turn, some time for a request, then asleep. What it does for one session
+/// takes nothing from the pause of the other.
 #[test]
 fn a_client_that_sleeps_thinks_for_all_its_sessions() {
     const PAUSE_NS: u64 = 5_000_000;
-    let mut made = Made::new("postgres");
-    let sessions: [u32; 2] = made.sessions();
-    let client = made.thread(ThreadClass::Client);
-    let socket = made.file(None, 0);
-    for (session, first_ns) in sessions.into_iter().zip([0, PAUSE_NS]) {
-        let mut doing = made.at(session, 0);
-        for turn in 0..20 {
-            let wait_ns = match turn {
-                0 => first_ns + 19_000,
-                _ => 2 * PAUSE_NS - 34_000,
-            };
-            doing.receive(socket, 40, (wait_ns, client));
-            doing.cpu(30_000).send(socket, 11);
+    for cpu_ns in [20_000, 1_500_000] {
+        let mut made = Made::new("postgres");
+        let sessions: [u32; 2] = made.sessions();
+        let client = made.thread(ThreadClass::Client);
+        let socket = made.file(None, 0);
+        for (session, first_ns) in sessions.into_iter().zip([0, PAUSE_NS]) {
+            let mut doing = made.at(session, 0);
+            for turn in 0..20 {
+                let wait_ns = match turn {
+                    0 => first_ns + cpu_ns - 1_000,
+                    _ => 2 * PAUSE_NS - 34_000,
+                };
+                doing.receive(socket, 40, (wait_ns, client));
+                doing.cpu(30_000).send(socket, 11);
+            }
         }
-    }
-    let mut doing = made.at(client, 0);
-    for _ in 0..40 {
-        let wait = (PAUSE_NS - 22_000, NONE);
-        doing.cpu(20_000).call(CallKind::Poll, NONE, (0, 0), wait);
-    }
-    let work = made.work();
-    for session in &work.sessions {
-        assert_eq!(session.client, Some(client), "{}", session.name);
-        let delays = session.steps.iter().filter_map(|step| match step {
-            Step::Delay(delay) => Some(delay.time_ns),
-            _ => None,
-        });
-        let thought_ns = delays.sum::<u64>() as f64 / session.turns.len() as f64;
-        let share = thought_ns / (2 * PAUSE_NS) as f64;
-        assert!((0.9..1.0).contains(&share), "{}: {share}", session.name);
+        let mut doing = made.at(client, 0);
+        for _ in 0..40 {
+            let wait = (PAUSE_NS - cpu_ns - 2_000, NONE);
+            doing.cpu(cpu_ns).call(CallKind::Poll, NONE, (0, 0), wait);
+        }
+        let work = made.work();
+        for session in &work.sessions {
+            assert_eq!(session.client, Some(client), "{}", session.name);
+            let delays = session.steps.iter().filter_map(|step| match step {
+                Step::Delay(delay) => Some(delay.time_ns),
+                _ => None,
+            });
+            let thought_ns = delays.sum::<u64>() as f64 / session.turns.len() as f64;
+            let share = (thought_ns + cpu_ns as f64) / (2 * PAUSE_NS) as f64;
+            assert!((0.9..1.0).contains(&share), "{}: {share}", session.name);
+        }
     }
 }
 
