@@ -71,6 +71,14 @@ def test_clients_that_only_the_workload_gives_are_not_run_in_silence(
     assert warned or not done.stderr
 
 
+def test_a_dry_run_of_all_lists_what_a_run_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "names", lambda: ["commit-rate", "crud"])  # the first is of no paper
+    done = CliRunner().invoke(app, ["study", "run", "all", "--dry-run", "--engine", "sqlite"])
+    assert done.exit_code == 0, done.output
+    assert CRUD.question in done.output and "Source: " in done.output
+    assert study.load("commit-rate").question not in done.output
+
+
 def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
     base = CRUD.placements[CRUD.baseline]
     moved = StudyOptions(place=["log=gp3"], placements=["all-ssd"]).applied_to(CRUD)

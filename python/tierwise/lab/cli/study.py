@@ -193,8 +193,8 @@ def run(
         raise TierwiseError("--duty is of --record", "add --record, or leave it out")
     recordings = None if record is None else Recordings(record, parse_duty(duty))
     if dry_run:
-        for name in studies.names() if study == ALL else [study]:
-            chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
+        for each in _of_papers() if study == ALL else [studies.load(study)]:
+            chosen, skipped = runner.restrict_to_runnable(options.applied_to(each))
             runner.check(chosen, here=hosts is None)
             if recordings is not None:
                 runner.require_recordable(chosen, recordings)
@@ -246,13 +246,15 @@ def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) ->
     return answer
 
 
+def _of_papers() -> list[studies.Study]:
+    return [study for study in map(studies.load, studies.names()) if study.source is not None]
+
+
 def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
     chapters: list[Chapter] = []
     failures: dict[str, str] = {}
-    for name in studies.names():
-        study = studies.load(name)
-        if study.source is None:
-            continue
+    for study in _of_papers():
+        name = study.name
         try:
             answer = _run(options.applied_to(study), output, seed, **begun)
             chapters.append(Chapter(answer.study.name, answer.study.question, answer))
