@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from support.commands import tierwise
 from tierwise.host import clean, ledger, mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, all_disks
 from tierwise.host.disk.partitions import emulated_partitions
@@ -107,6 +108,8 @@ def test_a_disk_of_another_version_is_named_with_what_removes_it() -> None:
         ):
             asked()
     assert all_disks() == ([], {"a": [Path("/x")]})
+    listed = tierwise("disk", "list")
+    assert "a gives no counters, mounted at /x: tierwise disk stats a says why" in listed.stderr
     entry.remove()
 
 
