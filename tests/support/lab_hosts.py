@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _QUIET = ["--no-dashboard", "--no-nanny"]
-_numbers = itertools.count(os.getpid() % 60 * 4)
 
 
 @dataclass
@@ -50,11 +49,15 @@ def lab(home: Path, run_dirs: dict[str, Path], **environment: str) -> Iterator[L
 def _joined(pid: int) -> tuple[str, str]:
     """Join the namespace of a process to this one; addresses here and there. Both end with the namespace."""
     _await(lambda: Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink())
-    number = next(_numbers)
+    for number in random.sample(range(256), 256):  # the kernel refuses one that another test has
+        link = f"twhost{number}"
+        added = f"ip link add {link} type veth peer name eth0 netns {pid}"
+        if subprocess.run(added.split(), check=False, capture_output=True).returncode == 0:
+            break
+    else:
+        raise AssertionError(f"no interface could be made by: {added}")
     here, there = f"10.213.{number}.1", f"10.213.{number}.2"
-    link = f"twhost{number}"
     for command in (
-        f"ip link add {link} type veth peer name eth0 netns {pid}",
         f"ip address add {here}/30 dev {link}",
         f"ip link set {link} up",
         f"nsenter --net=/proc/{pid}/ns/net ip address add {there}/30 dev eth0",

@@ -72,7 +72,7 @@ class Results:
 
         self.directory = directory
         self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)
-        self.runs: list[RunResult] = read_results(directory / runner.RESULTS_FILE)
+        self.runs: list[RunResult] = read_results(directory / runner.RESULTS_FILE, study=self.info.name)
 
     def compare(self, baseline: str | None = None) -> Rows[RunResult]:
         """The answer: each placement against a baseline, the study's own if none is given.

@@ -6,6 +6,7 @@ Not here: logic that a caller of the API would miss.
 from __future__ import annotations
 
 import errno
+import io
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -73,6 +74,8 @@ def main(arguments: Sequence[str]) -> None:
     defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as
     Ctrl-C does, and so does SIGHUP, when a terminal is gone, unless the caller ignores it (nohup).
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without dashes, as standard error
     try:
         import_command(arguments)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

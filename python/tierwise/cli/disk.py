@@ -173,7 +173,7 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     show([listing], {"disks": [*disks, *gone]}, "disks", format)
     for name, mounts in dead.items():
         where = ", ".join(map(str, mounts)) or "nowhere"
-        warn(f"{name} is dead, mounted at {where}: end what uses it, then tierwise disk down {name}")
+        warn(f"{name} gives no counters, mounted at {where}: tierwise disk stats {name} says why")
 
 
 def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:

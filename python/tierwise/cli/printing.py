@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 
@@ -29,7 +29,7 @@ def complain(text: str, *, lines: bool = False) -> None:
     sys.stderr.write(f"{printable(text, _LINES if lines else '')}\n")
 
 
-def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+def console(*, stderr: bool = False, quiet: bool = False, file: IO[str] | None = None) -> Console:
     """A console of rich that prints printable text and takes no markup from it."""
     from rich import console  # slow to import
     from rich.segment import Segment
@@ -39,7 +39,7 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else Segment(printable(segment.text, _LINES), segment.style)
 
-    return _Printable(stderr=stderr, quiet=quiet, markup=False)
+    return _Printable(stderr=stderr, quiet=quiet, file=file, markup=False)
 
 
 @contextmanager

@@ -149,6 +149,7 @@ Limit = Annotated[
     typer.Option(
         metavar="MB",
         min=1,
+        max=1_000_000_000,
         help="largest size of the recording, or of each with --every; where it would be exceeded, events are "
         "taken in a smaller share of --duration",
     ),

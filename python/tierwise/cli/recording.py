@@ -33,6 +33,10 @@ def list_(
     """List the recordings in a directory."""
     if not directory.is_dir():
         raise TierwiseError(f"{directory} is no directory", "name one that contains recordings")
+    if (directory / recording.ABOUT_FILE).is_file():
+        raise TierwiseError(
+            f"{directory} is a recording", "name the directory that contains it, or: tierwise recording show"
+        )
     opened, errors = open_each(directory, Recording.open)
     if errors and not opened:
         raise errors[0]
@@ -49,7 +53,10 @@ def list_(
             figure(source.size_bytes, numbers.size),
         )
     every = [{"path": str(source.path), **dict(source.about)} for source in opened]
-    show([listing], {"recordings": every}, "recordings", format)
+    shown: list[Block] = (
+        [listing] if opened or format is Format.CSV else [Text(f"No recording directly in {directory}.")]
+    )
+    show(shown, {"recordings": every}, "recordings", format)
 
 
 @app.command("show")

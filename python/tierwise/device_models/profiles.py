@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -207,7 +208,7 @@ def _of_texts(text: str, file: Path, library: Mapping[str, str]) -> Profile:
 
 
 def _referred(text: str, file: Path) -> dict[str, str]:
-    """Texts of the profiles that a text refers to, and of those they refer to; missing ones are left out.
+    """Texts of the profiles that a text refers to, and of those they refer to.
 
     A name is first looked for beside the file that refers to it, then among those that ship.
     """
@@ -215,26 +216,42 @@ def _referred(text: str, file: Path) -> dict[str, str]:
     waiting = [(text, file.parent)]
     while waiting:
         referring, beside = waiting.pop()
-        for name in _references(referring, file) - library.keys():
-            places = {FOLDER: path_in(FOLDER, f"{name}.toml")}  # refuses a name that is a path
+        for name, key in _references(referring, file).items():
+            if name in library:
+                continue
+            if not name or is_path(name):
+                raise _unknown(file, key, name)
+            places = {FOLDER: path_in(FOLDER, f"{name}.toml")}
             if beside != FOLDER:
                 places = {beside: file_below(beside, f"{name}.toml"), **places}
-            for folder, path in places.items():
-                if path.exists():
-                    library[name] = read_text(path, "give a readable TOML file")
-                    waiting.append((library[name], folder))
-                    break
+            folder = next((folder for folder, path in places.items() if path.exists()), None)
+            if folder is None:
+                raise _unknown(file, key, name)
+            library[name] = read_text(places[folder], "give a readable TOML file")
+            waiting.append((library[name], folder))
         if len(library) > _MOST_REFERRED:
             raise TierwiseError(f"{file} refers to more than {_MOST_REFERRED} profiles", "refer to fewer")
     return library
 
 
-def _references(text: str, file: Path) -> set[str]:
+def _unknown(file: Path, key: str, name: str) -> TierwiseError:
+    fix = "name a profile that ships, or a TOML file beside this one"
+    if is_path(name):
+        stem = Path(name).stem
+        fix = f'write {key} = "{stem}", which is {stem}.toml beside this file'
+    else:
+        with suppress(TierwiseError):
+            fix = f'write {key} = "{full_name(name, names())}"'
+    return TierwiseError(f'{file}: {key} = "{name}" is not a known profile', fix)
+
+
+def _references(text: str, file: Path) -> dict[str, str]:
+    """Names that a text refers to, with their keys."""
     try:
         table = parse_toml(text, str(file))
     except TierwiseError:
-        return set()  # the core says what is wrong
-    return {name for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
+        return {}  # the core says what is wrong
+    return {name: key for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
 
 
 def _file_of(name_or_path: str) -> Path:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise.model.placement import Role
-from tierwise.results.measurements import Record, RoleIo
+from tierwise.results.measurements import NotNegative, NotNegativeCount, Record, RoleIo, UntracedIo
 
 
 class WarmFile(Record):
@@ -16,7 +16,7 @@ class WarmFile(Record):
     role: Role
     file: str
     """Path within the role's directory."""
-    resident_bytes: int
+    resident_bytes: NotNegativeCount
     """Of the file, in the page cache."""
 
 
@@ -29,7 +29,7 @@ class ColdStart(Record):
     """Roles on emulated disks that were unmounted and mounted again: no page of them stayed."""
     not_remounted: dict[Role, str] = {}
     """Roles on emulated disks that were in use, with the reason: only the pages of files were dropped."""
-    resident_bytes: int = 0
+    resident_bytes: NotNegativeCount = 0
     """Of all files, in the page cache after it."""
     warm: list[WarmFile] = []
     """Files that stayed warm, the largest first, at most five."""
@@ -51,13 +51,13 @@ class ColdStart(Record):
 class DeadlineOverrun(Record):
     """How late an emulated device completed requests; a run above ``bound_share`` is invalid."""
 
-    p50_us: float
-    p99_us: float
-    max_us: float
-    share: float
+    p50_us: NotNegative
+    p99_us: NotNegative
+    max_us: NotNegative
+    share: NotNegative
     """Deadline overrun of all requests, the mean of concurrent ones, over the elapsed time. The run may have
     taken longer by this share."""
-    bound_share: float
+    bound_share: NotNegative
 
 
 class AttainableRate(Record):
@@ -65,11 +65,11 @@ class AttainableRate(Record):
 
     op: Literal["read", "write"]
     """What the requests do."""
-    depth: int
+    depth: int = Field(ge=1)
     """Requests outstanding at a time."""
-    model_per_s: float
+    model_per_s: float = Field(gt=0)
     """By the device's model."""
-    here_per_s: float
+    here_per_s: float = Field(gt=0)
     """On this machine, at most the model's. A write's path is assumed to cost as much as a read's."""
 
     @property
@@ -104,15 +104,15 @@ class DeviceInfo(Record):
     deadline_overrun: DeadlineOverrun | None = None
     attainable: list[AttainableRate] = []
     """Of an emulated device that a processor can keep from its model's pace."""
-    path_share: float | None = None
+    path_share: NotNegative | None = None
     """Of such a device: share of its requests' time that the emulation's path took, by ``attainable``."""
-    write_amplification: float | None = None
+    write_amplification: NotNegative | None = None
     """Of a flash model: writes to its medium over writes of the host, since it started."""
     io: RoleIo | None = None
     """Of a real device: totals of the whole device, by the kernel's counters."""
     unattributed: RoleIo | None = None
     """Of a real device that roles share: I/O for no role's file, and all flushes."""
-    untraced: RoleIo | None = None
+    untraced: UntracedIo | None = None
     """Of such a device: the kernel's counters less the roles' I/O and ``unattributed``."""
     same_device_as: str | None = None
     """Of a directory: the first device of the run that lies on the same real device, if that is another."""
@@ -134,15 +134,15 @@ class WorkloadInfo(Record):
     name: str
     digest: str | None = None
     """Of what a workload of the user's held."""
-    scale: float
-    clients: int
+    scale: NotNegative
+    clients: NotNegativeCount
     seed: int
-    warmup_transactions: int
+    warmup_transactions: NotNegativeCount
     constants: dict[str, float] = {}
     """Constants of the workload that the study overrides."""
-    memory_bytes: int | None = None
+    memory_bytes: NotNegativeCount | None = None
     """Limit of the engine's memory, page cache included."""
-    parallelism: int | None = None
+    parallelism: NotNegativeCount | None = None
     """Greatest number of processes or threads that work on one statement."""
     caches: Literal["cold", "warm"] = "cold"
     """Before the warm-up: a restarted server and an empty page cache, or both as loading left them."""
@@ -154,7 +154,7 @@ class Machine(Record):
     host: str
     cpu_model: str
     cores: int = Field(ge=1)
-    memory_bytes: int
+    memory_bytes: NotNegativeCount
     kernel: str
     operating_system: str
     tierwise_version: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tierwise.model.placement import Role
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import NotNegative, NotNegativeCount, Record
 
 Outcome = Literal["whole", "lost", "damaged"]
 
@@ -22,11 +22,11 @@ class Fault(Record):
 
     seed: int
     """Of the moment of the fault, and of the sectors that a cut keeps."""
-    load_s: float
+    load_s: NotNegative
     """From the first acknowledged commit to the cut, or to the stop of the engine just after the death."""
-    commits: int
+    commits: NotNegativeCount
     """Acknowledged in that time."""
-    recovery_s: float | None = None
+    recovery_s: NotNegative | None = None
     """From power-on until the engine answers, with all steps; devices answer at once. Absent if never."""
     damage: str | None = None
     """Why the database is not what whole transactions make it: it does not start, or a check fails."""
@@ -37,12 +37,12 @@ class Fault(Record):
 class PowerCut(Fault):
     """One power cut and what was found after it."""
 
-    unflushed_sectors: int
+    unflushed_sectors: NotNegativeCount
     """Written and not flushed when the power went, on all devices together."""
-    kept_sectors: int
+    kept_sectors: NotNegativeCount
     """Of these, survived."""
-    torn_writes: int
-    lost: int = 0
+    torn_writes: NotNegativeCount
+    lost: NotNegativeCount = 0
     """Acknowledged commits that are gone."""
     oldest_lost_ms: float | None = None
     """Age at the cut of the oldest of these."""
@@ -68,7 +68,7 @@ class PowerCuts(Record):
     durable: bool
     """Whether the engine promises that acknowledged commits survive a cut."""
     promise: str
-    clean_start_s: float
+    clean_start_s: NotNegative
     """Start of the engine after a clean stop, on devices that answer at once; compare with ``recovery_s``."""
     cuts: list[PowerCut]
 
@@ -88,9 +88,9 @@ class DeviceDeath(Fault):
     """Why starting as it is was not enough; absent if it was, or was not tried."""
     salvage: str | None = None
     """The step after which it started, or the last one tried."""
-    acknowledged: int
+    acknowledged: NotNegativeCount
     """Commits that the database had to hold, of this load and of earlier ones."""
-    lost: int
+    lost: NotNegativeCount
     """Of these, gone: all of them if the engine does not start or cannot read them."""
 
     @property
@@ -110,6 +110,6 @@ class DeviceDeaths(Record):
     """The deaths of one run, all of the device of one role."""
 
     role: Role
-    clean_start_s: float
+    clean_start_s: NotNegative
     """Start of the engine after a clean stop, on devices that answer at once; compare with ``recovery_s``."""
     deaths: list[DeviceDeath]

@@ -86,11 +86,14 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
         draft.replace(path)
 
 
-def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
+def read_results(path: Path, *, in_folder: bool = True, study: str | None = None) -> list[RunResult]:
     """Read a JSON Lines file of results; see :func:`read_records`.
 
+    Args:
+        study: name of the study that wrote it; by default that of the first run.
+
     Raises:
-        TierwiseError: as there, or if a run is there twice.
+        TierwiseError: as there, or if a run is there twice or of another study.
     """
     results = read_records(
         RunResult, path, "name the results.jsonl of a study that has run", in_folder=in_folder
@@ -98,6 +101,13 @@ def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
     counted = Counter(result.run_id for result in results)
     if twice := [run_id for run_id, count in counted.items() if count > 1]:
         raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
+    foreign = next((run for run in results if run.study != (study or results[0].study)), None)
+    if foreign is not None:
+        raise TierwiseError(
+            f"{path}: run {foreign.run_id} is of study {foreign.study!r}, "
+            f"others are of {study or results[0].study!r}",
+            "keep the results of each study in a file of its own",
+        )
     return results
 
 

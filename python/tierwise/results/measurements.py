@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 NotNegative = Annotated[float, Field(ge=0)]
 NotNegativeCount = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1 + 1e-9)]  # a weighted mean is rounded
 WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
 """Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
 
@@ -45,30 +46,30 @@ class Counters(Record):
     be for several pages.
     """
 
-    cpu_s: float | None = None
+    cpu_s: NotNegative | None = None
     """CPU seconds of the server and all its processes, ended ones included."""
-    log_bytes: int | None = None
+    log_bytes: NotNegativeCount | None = None
     """Log generated, including full-page images."""
-    doublewrite_bytes: int | None = None
+    doublewrite_bytes: NotNegativeCount | None = None
     """Pages written a second time against torn writes: page images in the log, doublewrite, journal."""
-    logical_reads: int | None = None
-    physical_reads: int | None = None
-    pages_read: int | None = None
-    physical_writes: int | None = None
-    pages_written: int | None = None
-    temp_bytes: int | None = None
+    logical_reads: NotNegativeCount | None = None
+    physical_reads: NotNegativeCount | None = None
+    pages_read: NotNegativeCount | None = None
+    physical_writes: NotNegativeCount | None = None
+    pages_written: NotNegativeCount | None = None
+    temp_bytes: NotNegativeCount | None = None
     """Written to temporary files."""
-    page_bytes: int | None = None
+    page_bytes: NotNegativeCount | None = None
     """Size of a page; all other fields are totals."""
-    commits: int | None = None
+    commits: NotNegativeCount | None = None
 
     def since(self, before: Counters) -> Counters:
-        """The counts between two readings of one server."""
+        """The counts between two readings of one server; ``None`` for one that was reset between them."""
         return Counters(
             page_bytes=self.page_bytes,
             **{
-                name: None if now is None or (then := getattr(before, name)) is None else now - then
-                for name, now in self
+                name: None if now is None or then is None or now < then else now - then
+                for (name, now), (_, then) in zip(self, before, strict=True)
                 if name != "page_bytes"
             },
         )
@@ -77,11 +78,11 @@ class Counters(Record):
 class SpaceUse(Record):
     """Space that the database takes after the run: ``reserved`` is data, index and unused together."""
 
-    rows: int | None = None
-    reserved_bytes: int
-    data_bytes: int | None = None
-    index_bytes: int | None = None
-    unused_bytes: int | None = None
+    rows: NotNegativeCount | None = None
+    reserved_bytes: NotNegativeCount
+    data_bytes: NotNegativeCount | None = None
+    index_bytes: NotNegativeCount | None = None
+    unused_bytes: NotNegativeCount | None = None
 
 
 class RoleProof(Record):
@@ -95,11 +96,11 @@ class RoleProof(Record):
     """
 
     device: str
-    reached_bytes: int | None = None
+    reached_bytes: NotNegativeCount | None = None
     """Bytes written to the role's partition, or to a whole real device, by the kernel's counters."""
-    written_bytes: int | None = None
-    share: float | None = None
-    files: int
+    written_bytes: NotNegativeCount | None = None
+    share: Share | None = None
+    files: NotNegativeCount
     """Files of the role that were seen, open or on disk."""
     strays: list[str] = []
     """Files of the role that were seen elsewhere; a run with one has failed."""
@@ -109,24 +110,34 @@ class RoleIo(Record):
     """I/O of one role on its device during the measured phase."""
 
     device: str
-    reads: int
-    writes: int
-    flushes: int | None
+    reads: NotNegativeCount
+    writes: NotNegativeCount
+    flushes: NotNegativeCount | None
     """``None`` if roles share a real device: a flush covers all of it and is in its ``unattributed``."""
-    discards: int | None = None
-    read_bytes: int
-    write_bytes: int
-    busy_s: float | None = None
-    queue_depth_mean: float | None = None
+    discards: NotNegativeCount | None = None
+    read_bytes: NotNegativeCount
+    write_bytes: NotNegativeCount
+    busy_s: NotNegative | None = None
+    queue_depth_mean: NotNegative | None = None
     read_latency: Latency | None = None
     write_latency: Latency | None = None
     flush_latency: Latency | None = None
 
 
+class UntracedIo(RoleIo):
+    """What the kernel counts of a device less what is traced; may be negative."""
+
+    reads: int
+    writes: int
+    discards: int | None = None
+    read_bytes: int
+    write_bytes: int
+
+
 class WaitShare(Record):
     """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
 
-    share: Annotated[float, Field(ge=0, le=1 + 1e-9)]  # a weighted mean is rounded
+    share: Share
     sampling_error: NotNegative
 
 
@@ -138,19 +149,19 @@ class WaitProfile(Record):
     ``lock``, ``client`` (waiting for the next request), ``other``.
     """
 
-    ticks: int
-    samples: int
-    rate_hz: float
+    ticks: NotNegativeCount
+    samples: NotNegativeCount
+    rate_hz: NotNegative
     shares: dict[WaitClass, WaitShare]
 
 
 class CpuUse(Record):
     """CPU seconds during the measured phase. ``other_s`` is the rest."""
 
-    engine_s: float
-    clients_s: float
-    disks_s: float | None = None
-    other_s: float | None = None
+    engine_s: NotNegative
+    clients_s: NotNegative
+    disks_s: NotNegative | None = None
+    other_s: NotNegative | None = None
 
 
 class Latency(Record):
@@ -173,10 +184,10 @@ class Latency(Record):
 class PatternResult(Record):
     """Results of one access pattern on one device. Flushes are counted apart from ``requests``."""
 
-    requests: int
+    requests: NotNegativeCount
     """Reads and writes."""
-    bytes: int
-    elapsed_s: float
+    bytes: NotNegativeCount
+    elapsed_s: float = Field(gt=0)
     read: Latency | None = None
     write: Latency | None = None
     flush: Latency | None = None
@@ -198,17 +209,17 @@ FlushVerdict = Literal["honest", "cannot have reached the medium", "cannot tell"
 class FlushTimes(Record):
     """Medians of one measurement of writes and flushes, one request at a time, in µs."""
 
-    write_4k_us: float
+    write_4k_us: NotNegative
     """A write of 4 KiB at random, without a flush."""
-    write_flush_4k_us: float
+    write_flush_4k_us: NotNegative
     """An append of 4 KiB and the flush after it, together."""
-    write_8k_us: float
-    write_flush_8k_us: float
-    flush_us: float
+    write_8k_us: NotNegative
+    write_flush_8k_us: NotNegative
+    flush_us: NotNegative
     """A flush after nothing was written."""
-    rewrite_us: float
+    rewrite_us: NotNegative
     """The same 4 KiB written and flushed again and again: on a disk, a revolution each."""
-    random_read_us: float
+    random_read_us: NotNegative
     """A read of 4 KiB at random, which tells the class of the device."""
 
 

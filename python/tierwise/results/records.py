@@ -49,15 +49,15 @@ class LapResult(Record):
     """Server restarted and its files dropped from the page cache before it."""
     cold_start: ColdStart | None = None
     """How, if it is cold."""
-    started_s: float | None = None
+    started_s: NotNegative | None = None
     """Since measuring began."""
     elapsed_s: NotNegative
     transactions: NotNegativeCount | None = None
-    rows: int | None = None
+    rows: NotNegativeCount | None = None
     """Returned or affected."""
     checksum: int | None = None
     expected_checksum: int | None = None
-    resident_share: float | None = None
+    resident_share: NotNegative | None = None
     """Share of the database's bytes in the page cache when it began."""
     latency: Latency | None = None
     counters: Counters | None = None
@@ -113,13 +113,13 @@ class RunResult(Record):
     """Of a study of power cuts; ``elapsed_s`` and ``transactions`` are those under load, of all cuts."""
     device_deaths: DeviceDeaths | None = None
     """Of a study of device deaths, in the same way."""
-    elapsed_without_log_wait_s: float | None = None
+    elapsed_without_log_wait_s: NotNegative | None = None
     """Morle's projection: no log wait and no shortage of CPU. See ``record.projection_s``."""
     laps: list[LapResult] = []
     """In the order of their starts; empty for a mix of transactions."""
     scores: dict[str, float] = {}
     """Metrics that the workload defines, such as ``power``, ``throughput`` and ``composite``."""
-    residency: dict[Role, float] = {}
+    residency: dict[Role, NotNegative] = {}
     """Share of each role's bytes that was in the page cache when measuring began."""
     cold_start: ColdStart | None = None
     """How caches were emptied before measuring; null if they were to stay warm."""

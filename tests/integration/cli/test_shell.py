@@ -23,6 +23,14 @@ def test_words_are_completed() -> None:
     assert completed.stdout.split() == ["list", "show", "simulate", "import", "probe"]
 
 
+def test_a_locale_without_dashes_gets_escapes() -> None:
+    command = [sys.executable, "-m", "tierwise", "device", "list"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "\\u2013" in done.stdout
+
+
 def test_the_manual_can_be_read() -> None:
     if not (shutil.which("man") and shutil.which("groff")):
         pytest.skip("needs Debian's packages man-db and groff")

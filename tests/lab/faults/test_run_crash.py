@@ -95,9 +95,7 @@ def test_a_dead_device_fails_its_run_and_resuming_completes_the_study(
     run_dir: Path, tmp_path: Path, strike: Callable[[DiskStats], None]
 ) -> None:
     process = start(tmp_path, seconds=4, repeats=2)
-    log_disk = await_measuring(tmp_path)
-    time.sleep(1)
-    strike(log_disk)
+    strike(await_measuring(tmp_path))
     status = process.wait(timeout=300)
     results = runner.results_in(tmp_path / "results" / "crash" / runner.LATEST)
     assert results[0].status == "failed" and results[0].problems

@@ -149,3 +149,10 @@ def test_an_empty_value_of_another_program_is_its_own() -> None:
 def test_no_value_of_predict_is_a_defect_or_left_out(options: tuple[str, ...], line: str) -> None:
     done = tierwise("predict", RECORDINGS / "keyed-update", *options)
     assert done.returncode == 2 and done.stderr.startswith(f"tierwise: {line}"), done
+
+
+@pytest.mark.parametrize("megabytes", ["0", "1000000001", "99999999999999999999"])
+def test_a_limit_that_no_disk_has_is_refused(megabytes: str, tmp_path: Path) -> None:
+    done = tierwise("record", "-o", tmp_path / "new", "--limit", megabytes, "--", "true")
+    assert done.returncode == 2 and "--limit" in done.stderr
+    assert not (tmp_path / "new").exists()

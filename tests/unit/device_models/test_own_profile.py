@@ -35,6 +35,24 @@ def test_it_is_found_by_any_path(mine: Path, written: str) -> None:
     assert resolve(f"{name}#2").name == f"{mine.resolve()}#2"
 
 
+@pytest.mark.parametrize(
+    ("written", "fix"),
+    [
+        ('like = "base.toml"', 'write like = "base", which is base.toml beside this file'),
+        ('member = "./base.toml"', 'write member = "base", which is base.toml beside this file'),
+        ('like = "nvme-dc"', 'write like = "ssd-nvme-dc"'),
+        ('like = ""', "name a profile that ships, or a TOML file beside this one"),
+    ],
+)
+def test_a_profile_that_refers_to_none_says_how_to_name_one(written: str, fix: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(written, "utf-8")
+    with pytest.raises(TierwiseError) as caught:
+        profiles.load(str(file))
+    assert caught.value.message == f"{file}: {written} is not a known profile"
+    assert caught.value.fix == fix
+
+
 def test_it_is_read_before_anything_is_replayed(mine: Path) -> None:
     with pytest.raises(TierwiseError, match="No such file"):
         Scenario(placement={"log": "./missing.toml"})

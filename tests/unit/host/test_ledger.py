@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from support.commands import tierwise
 from tierwise.host import clean, ledger, mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, all_disks
 from tierwise.host.disk.partitions import emulated_partitions
+from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
 
 
@@ -83,6 +86,41 @@ def test_a_directory_with_a_mount_behind_a_link_is_not_emptied(
     assert inside.is_dir()
 
 
+PLACED = {"name": "disk", "device": "/dev/x", "mount": "/x", "file_system": "ext4", "size_bytes": 4096}
+DISK: dict[str, Any] = {
+    "home": "/x",
+    "profile": "ram",
+    "model": "ram",
+    "rotational": False,
+    "write_cache": False,
+    "partitions": [],
+    "server": {"pid": 1},
+}
+
+
+def test_a_disk_of_another_version_is_named_with_what_removes_it() -> None:
+    as_before = {("loop" if key == "device" else key): value for key, value in PLACED.items()}
+    entry = ledger.add("disk", "a", **DISK | {"partitions": [as_before]})
+    disk = EmulatedDisk.find("a")
+    for asked in (disk.stats, disk.cut, emulated_partitions):
+        with pytest.raises(
+            TierwiseError, match=r"disk-a\.json: of another version .*: tierwise disk down a$"
+        ):
+            asked()
+    assert all_disks() == ([], {"a": [Path("/x")]})
+    listed = tierwise("disk", "list")
+    assert "a gives no counters, mounted at /x: tierwise disk stats a says why" in listed.stderr
+    entry.remove()
+
+
+@pytest.mark.parametrize("facts", [{}, {"home": None}, {"home": "/x"}], ids=str)
+def test_an_entry_of_a_disk_without_its_own_home_is_not_undone(facts: dict[str, object]) -> None:
+    entry = ledger.add("disk", "a", **facts)
+    with pytest.raises(TierwiseError, match=r"disk-a\.json: .* is not the home of disk a"):
+        take_down(entry)
+    entry.remove()
+
+
 @pytest.mark.parametrize("facts", [{}, {"partitions": 7}, {"partitions": [{"name": "x"}]}], ids=str)
 def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, object]) -> None:
     entry = ledger.add("disk", "a", home="/x", **facts)
@@ -94,7 +132,7 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
 def test_a_damaged_file_of_a_disk_is_named_with_what_removes_it(tmp_path: Path, text: str) -> None:
-    ledger.add("disk", "a", home=str(tmp_path), partitions=[])
+    ledger.add("disk", "a", **DISK | {"home": str(tmp_path)})
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(TierwiseError, match=r"config\.json: .*tierwise disk down a"):
         emulated_partitions()

@@ -95,6 +95,11 @@ def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
     assert listed.exit_code == 0
     assert "good" in listed.stdout and "bad" not in listed.stdout
     assert f"warning: left out: {bad}" in listed.stderr
+    itself = CliRunner().invoke(app, ["recording", "list", str(tmp_path / "good")]).exception
+    assert isinstance(itself, TierwiseError) and f"{tmp_path / 'good'} is a recording" in str(itself)
+    (tmp_path / "empty").mkdir()
+    empty = CliRunner().invoke(app, ["recording", "list", str(tmp_path / "empty")])
+    assert empty.stdout.startswith("No recording directly in ")
     remove_recording(tmp_path / "good")
     for folder in (tmp_path, tmp_path / "none"):
         assert isinstance(

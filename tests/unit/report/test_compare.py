@@ -197,7 +197,7 @@ def test_conditions_that_differ_are_listed() -> None:
     assert differences["postgres: fsync"].b == ["off"]
 
 
-@pytest.mark.parametrize("format", ["md", "csv", "json"])
+@pytest.mark.parametrize("format", ["md", "csv", "json", "text"])
 def test_texts_hold_every_figure(comparison: SetComparison, format: str) -> None:
     text = in_format(comparison, format)
     figures = sum(len(pair.rows) for pair in comparison.pairs)
@@ -210,6 +210,9 @@ def test_texts_hold_every_figure(comparison: SetComparison, format: str) -> None
         assert float(write["ratio"]) == pytest.approx(2.0, rel=0.05) and write["a_repeats"] == "5"
     elif format == "json":
         assert json.loads(text)["pairs"] == comparison.model_dump(mode="json")["pairs"]
+    elif format == "text":
+        assert text.count("\n") >= figures and "|" not in text
+        assert re.search(r"^write +Elapsed ", text, re.MULTILINE)
     else:
         assert text.count("\n| ") >= figures
         assert "| write | Elapsed |" in text
@@ -232,6 +235,12 @@ def test_command_writes_a_page_that_needs_nothing(tmp_path: Path) -> None:
     assert set(re.findall(r"https?://[^\s\"'<]+", text)) <= {"http://www.w3.org/2000/svg"}
     printed = CliRunner().invoke(app, [str(tmp_path / "a"), f"{tmp_path / 'b'}:postgres"])
     assert "B over A" in printed.output
+    sets, plain = [str(tmp_path / "a"), f"{tmp_path / 'b'}:postgres"], tmp_path / "comparison.txt"
+    for asked in ([*sets, "-o", str(plain)], [*sets, "-o", str(plain), "--format", "text"]):
+        assert CliRunner().invoke(app, asked).exit_code == 0
+        assert plain.read_text("utf-8") == printed.output
+    unknown = CliRunner().invoke(app, [*sets, "-o", str(tmp_path / "comparison.xlsx")])
+    assert isinstance(unknown.exception, TierwiseError) and "comparison.xlsx" in str(unknown.exception)
     missing = CliRunner().invoke(app, [str(tmp_path / "a"), f"{tmp_path / 'b'}:oracle"])
     assert isinstance(missing.exception, TierwiseError) and "oracle" in str(missing.exception)
     nowhere = CliRunner().invoke(app, [str(tmp_path / "a"), str(tmp_path / "c")])

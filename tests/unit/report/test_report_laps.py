@@ -216,7 +216,7 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     failed = tmp_path / "bahrain" / "latest"
     failed.mkdir(parents=True)
     for run in study_runs(repeats=1, status="failed", problems=["the device died"]):
-        append_record(failed / report.RESULTS_FILE, run)
+        append_record(failed / report.RESULTS_FILE, run.changed(study=LAP_INFO.name))
     write_study_info(failed / report.STUDY_FILE, LAP_INFO)
     empty = tmp_path / "crud" / "latest"
     empty.mkdir(parents=True)

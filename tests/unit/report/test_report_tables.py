@@ -17,6 +17,7 @@ from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.cli import report
 from tierwise.lab.report.study.document import answer_document
 from tierwise.model.errors import TierwiseError
+from tierwise.report.document import Cell, table
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import append_record, write_study_info
 
@@ -46,6 +47,20 @@ def test_table_fits_80_columns(runs: list[RunResult], snapshot: SnapshotAssertio
     text = shown(runs)
     assert "…" not in text and max(map(len, text.splitlines())) <= 80
     assert text == snapshot
+
+
+def test_a_name_of_any_characters_is_one_line_and_whole() -> None:
+    listing = table([], ["size"], names=["recording"])
+    for name in ("two\nlines", "red\x1b[31mend"):
+        listing.add(Cell(name), Cell("1 KiB"))
+    console = Console(width=20, file=io.StringIO())
+    print_document([listing], console)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    assert [line.split() for line in text.splitlines()] == [
+        ["recording", "size"],
+        ["two?lines", "1", "KiB"],
+        ["red?[31mend", "1", "KiB"],
+    ]
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from support.results_factory import study_runs
 from tierwise.model.errors import TierwiseError
-from tierwise.results import WaitShare
+from tierwise.model.placement import Role
+from tierwise.results import Counters, UntracedIo, WaitShare
 from tierwise.results.files import read_results
 
 
@@ -27,6 +28,13 @@ from tierwise.results.files import read_results
             {"latency": {"all": study_runs()[0].latency["all"].model_dump() | {"p99_us": -5.0}}},
             r"latency\.all.p99_us",
         ),
+        ({"cpu": {"engine_s": -1.0}}, r"cpu\.engine_s"),
+        ({"counters": {"log_bytes": -1}}, r"counters\.log_bytes"),
+        (
+            {"io": {"log": study_runs()[0].io[Role.LOG].model_dump() | {"write_bytes": -1}}},
+            r"io\.log\.write_bytes",
+        ),
+        ({"residency": {"log": -0.5}}, r"residency\.log"),
     ],
 )
 def test_a_figure_below_its_bound_is_refused(change: dict[str, Any], field: str, tmp_path: Path) -> None:
@@ -37,6 +45,29 @@ def test_a_figure_below_its_bound_is_refused(change: dict[str, Any], field: str,
     file.write_text(json.dumps(run) + "\n", "utf-8")
     with pytest.raises(TierwiseError, match=rf"results\.jsonl:1: {field}: Input should be greater than"):
         read_results(file)
+
+
+def test_runs_of_another_study_are_refused(tmp_path: Path) -> None:
+    runs, file = study_runs(repeats=1), tmp_path / "results.jsonl"
+    foreign = runs[1].model_copy(update={"study": "other"})
+    file.write_text("".join(run.model_dump_json() + "\n" for run in (runs[0], foreign)), "utf-8")
+    with pytest.raises(TierwiseError, match=f"run {foreign.run_id} is of study 'other', others are of"):
+        read_results(file)
+    with pytest.raises(TierwiseError, match=f"run {runs[0].run_id} is of study .*, others are of 'other'"):
+        read_results(file, study="other")
+
+
+def test_a_counter_that_was_reset_between_two_readings_is_unknown() -> None:
+    before, after = (
+        Counters(commits=10, pages_read=3, page_bytes=8192),
+        Counters(commits=4, pages_read=5, page_bytes=8192),
+    )
+    assert after.since(before) == Counters(commits=None, pages_read=2, page_bytes=8192)
+
+
+def test_what_is_untraced_may_be_negative() -> None:
+    untraced = UntracedIo(device="own", reads=-1, writes=-2, flushes=None, read_bytes=-512, write_bytes=-1024)
+    assert UntracedIo.model_validate_json(untraced.model_dump_json()) == untraced
 
 
 def test_a_share_of_waits_above_one_is_refused() -> None:

@@ -22,6 +22,14 @@ def test_counts_what_happened_between_two_readings() -> None:
     assert io.queue_depth_mean == pytest.approx(0.1)
 
 
+def test_times_of_the_kernel_wrap_after_49_days() -> None:
+    words = BEFORE.split()
+    words[9] = words[10] = str((1 << 32) - 100)
+    io = DiskCounters.parse(AFTER).since(DiskCounters.parse(" ".join(words)), "own", 2.0)
+    assert io.busy_s == pytest.approx(0.42)
+    assert io.queue_depth_mean == pytest.approx(0.215)
+
+
 def test_old_kernels_count_no_flushes() -> None:
     eleven_fields = " ".join(BEFORE.split()[:11])
     assert DiskCounters.parse(eleven_fields).flushes == 0

@@ -48,6 +48,37 @@ def test_the_baseline_is_run_too_unless_it_is_left_out() -> None:
     assert list(alone.placements) == ["doublewrite-ssd"] and alone.baseline == "doublewrite-ssd"
 
 
+@pytest.mark.parametrize(
+    ("given", "asked", "warned"),
+    [
+        ("", [], True),
+        ("clients = 1", [], False),
+        ("sweep.clients = [1, 4]", [], False),
+        ("", ["--clients", "2"], False),
+    ],
+)
+def test_clients_that_only_the_workload_gives_are_not_run_in_silence(
+    given: str, asked: list[str], warned: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\nquestion = "?"\nengines = ["sqlite"]\nworkload = "order_entry"\ntransactions = 9\n'
+        f'repeats = 1\nbaseline = "a"\n{given}\n[devices.d]\nprofile = "ram"\n[placements.a]\ndefault = "d"\n'
+    )
+    done = CliRunner().invoke(app, ["study", "run", str(file), "--dry-run", *asked])
+    assert done.exit_code == 0, done.output
+    assert ("is meant for 10: give the study clients = 10" in done.stderr) is warned
+    assert warned or not done.stderr
+
+
+def test_a_dry_run_of_all_lists_what_a_run_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "names", lambda: ["commit-rate", "crud"])  # the first is of no paper
+    done = CliRunner().invoke(app, ["study", "run", "all", "--dry-run", "--engine", "sqlite"])
+    assert done.exit_code == 0, done.output
+    assert CRUD.question in done.output and "Source: " in done.output
+    assert study.load("commit-rate").question not in done.output
+
+
 def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
     base = CRUD.placements[CRUD.baseline]
     moved = StudyOptions(place=["log=gp3"], placements=["all-ssd"]).applied_to(CRUD)

@@ -137,19 +137,19 @@ class DiskStats(Record):
 
 def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
     """Combine the server's counters with the facts in the ledger."""
-    facts, device = entry.facts, answer["stats"]
-    placed = {partition["name"]: partition for partition in facts["partitions"]}
+    facts, device = disk_place.facts_of(entry), answer["stats"]
+    placed = {partition.name: partition.model_dump() for partition in facts.partitions}
     partitions = {counted["name"]: {**counted, **placed[counted["name"]]} for counted in device["partitions"]}
     return DiskStats.model_validate(
         {
             **device,
             "name": entry.name,
-            "profile": facts["profile"],
-            "kind": facts["model"],
-            "server_pid": facts["server"]["pid"],
+            "profile": facts.profile,
+            "kind": facts.model,
+            "server_pid": facts.server and facts.server.pid,
             "owner_pid": entry.owner.pid,
             "warnings": answer["warnings"],
-            "attainable": facts.get("attainable", []),
+            "attainable": facts.attainable,
             "partitions": partitions,
         }
     )
@@ -348,6 +348,7 @@ class EmulatedDisk:
         self.down()
 
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
+        disk_place.facts_of(self.entry)  # before anything that needs them afterwards
         return send_command(self._control_socket, command, **arguments)
 
     def _set_path(self, path_us: float) -> None:
@@ -356,7 +357,8 @@ class EmulatedDisk:
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""
         self.entry = ledger.find("disk", self.entry.name) or self.entry
-        if not self.entry.facts["partitions"]:
+        facts = disk_place.facts_of(self.entry)
+        if not facts.partitions or facts.server is None:
             raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
         return self.entry
 

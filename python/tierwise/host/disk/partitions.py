@@ -17,42 +17,82 @@ from tierwise.host.disk.config import Partition
 from tierwise.host.disk.server import send_command
 from tierwise.host.disk.teardown import control_socket, fuse_directory
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import parse_json
+from tierwise.model.input_files import parse_json, validated
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.results import AttainableRate
+from tierwise.results.measurements import Foreign
+
+
+class _Server(Foreign):
+    pid: int
+
+
+class PlacedPartition(Foreign):
+    """A partition with its file system."""
+
+    name: str
+    device: str
+    mount: str
+    file_system: str
+    size_bytes: int
+
+
+class DiskFacts(Foreign):
+    """Facts of a disk in the ledger, which another version of tierwise may have written."""
+
+    home: str
+    profile: str
+    model: str
+    rotational: bool
+    write_cache: bool
+    partitions: list[PlacedPartition]
+    """Empty while it is being made."""
+    server: _Server | None = None
+    path_us: float | None = None
+    attainable: list[AttainableRate] = []
+
+
+def facts_of(entry: ledger.Entry) -> DiskFacts:
+    """The facts of a disk.
+
+    Raises:
+        TierwiseError: if one is missing: the entry is of another version of tierwise.
+    """
+    where = f"{entry.path}: of another version of tierwise, or damaged"
+    return validated(DiskFacts, entry.facts, where, f"tierwise disk down {entry.name}")
 
 
 def emulated_partitions() -> list[dict[str, Any]]:
     """All of them, as the compiled core takes them; those of a disk half taken down are left out."""
     found = []
     for entry in ledger.entries("disk"):
-        file, mend = teardown.config_file(Path(entry.facts["home"])), f"tierwise disk down {entry.name}"
+        facts = facts_of(entry)
+        file, mend = teardown.config_file(Path(facts.home)), f"tierwise disk down {entry.name}"
         try:
             config = parse_json(file.read_bytes(), str(file), mend)
         except OSError:
             continue
         if not isinstance(config, dict) or "profile" not in config:
             raise TierwiseError(f"{file}: no profile of an emulated disk", mend)
-        profile, server, first = config["profile"], entry.facts.get("server"), 0
-        for part in entry.facts["partitions"]:
+        first = 0
+        for part in facts.partitions:
             found.append(
                 {
-                    "device": part["device"].removeprefix("/dev/"),
+                    "device": part.device.removeprefix("/dev/"),
                     "disk": entry.name,
                     "first_sector": first,
-                    "profile": profile,
-                    "path_us": entry.facts.get("path_us"),
-                    "path_added_us": _added_us(entry.facts.get("attainable", [])),
-                    "server_pid": server and server["pid"],
+                    "profile": config["profile"],
+                    "path_us": facts.path_us,
+                    "path_added_us": _added_us(facts.attainable),
+                    "server_pid": facts.server and facts.server.pid,
                 }
             )
-            first += part["size_bytes"] // SECTOR_BYTES
+            first += part.size_bytes // SECTOR_BYTES
     return found
 
 
-def _added_us(attainable: list[dict[str, Any]]) -> list[tuple[int, float]]:
+def _added_us(rates: Iterable[AttainableRate]) -> list[tuple[int, float]]:
     """Time that reads take longer than by the device's model, by depth."""
-    rates = [AttainableRate.model_validate(rate) for rate in attainable]
     return [(rate.depth, round(rate.longer_us, 1)) for rate in rates if rate.op == "read"]
 
 

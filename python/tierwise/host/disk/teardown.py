@@ -28,9 +28,10 @@ def take_down(entry: ledger.Entry) -> None:
     Raises:
         TierwiseError: if a process still uses the disk; the rest is undone and the entry stays.
     """
-    home = Path(entry.facts["home"])
-    if home != home_of(entry.name):
-        raise TierwiseError(f"{home} is not the home of disk {entry.name}", f"rm {entry.path}")
+    home = home_of(entry.name)
+    if entry.facts.get("home") != str(home):
+        given = entry.facts.get("home")
+        raise TierwiseError(f"{entry.path}: {given} is not the home of disk {entry.name}", f"rm {entry.path}")
     answers = _answers(home)
     if not answers:
         _kill_server(home)
@@ -56,7 +57,7 @@ def take_down(entry: ledger.Entry) -> None:
     if server := entry.facts.get("server"):
         processes.reap(server["pid"])
     cgroups.remove_server_groups(home.name)
-    _remove_files(home, [Path(path) for path in entry.facts["made"]])
+    _remove_files(home, [Path(path) for path in entry.facts.get("made") or []])
     entry.remove()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
 from tierwise.cli.output import OutputFile, as_json, print_document
-from tierwise.cli.printing import echo
+from tierwise.cli.printing import console, echo
 from tierwise.lab.analysis.sets import SetComparison, compare_sets
 from tierwise.lab.report.comparison import compare_document, compare_page, to_csv
 from tierwise.lab.studies.runner.session import RESULTS_FILE
@@ -22,6 +23,13 @@ from tierwise.results import RunResult
 from tierwise.results.files import latest_in, read_results
 
 Format = Literal["text", "md", "csv", "json", "html"]
+_FORMATS: dict[str, Format] = {
+    ".txt": "text",
+    ".md": "md",
+    ".csv": "csv",
+    ".json": "json",
+    ".html": "html",
+}
 _SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"
 
 
@@ -39,10 +47,7 @@ def compare(
     Recordings before and after a move are compared by tierwise verify.
     """
     require("report", "compare", ["numpy"])
-    chosen = format or "text"
-    if format is None and output is not None:
-        suffix: Any = output.suffix.removeprefix(".")
-        chosen = suffix if suffix in get_args(Format) else "md"
+    chosen = format or ("text" if output is None else _format_of(output))
     comparison = compare_sets(read_set(a), read_set(b), (a, b))
     if output is None and chosen == "text":
         print_document(compare_document(comparison))
@@ -57,14 +62,27 @@ def compare(
 def in_format(comparison: SetComparison, format: Format) -> str:
     """A comparison as text in a format."""
     match format:
+        case "text":
+            text = StringIO()
+            print_document(compare_document(comparison), console(file=text))
+            return text.getvalue()
         case "json":
             return as_json(comparison, "comparison") + "\n"
         case "csv":
             return to_csv(comparison)
         case "html":
             return to_html_page(compare_page(comparison))
-        case _:
+        case "md":
             return to_markdown(compare_document(comparison))
+
+
+def _format_of(output: Path) -> Format:
+    if output.suffix not in _FORMATS:
+        raise TierwiseError(
+            f"--output: the suffix of {str(output)!r} is no format",
+            f"name a file that ends in {', '.join(_FORMATS)}, or give --format",
+        )
+    return _FORMATS[output.suffix]
 
 
 def read_set(name: str) -> list[RunResult]:

@@ -114,7 +114,7 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
 def read_study(results_dir: Path) -> tuple[list[RunResult], StudyInfo]:
     """The runs of a study and what a report needs besides."""
     info = read_study_info(results_dir / STUDY_FILE)
-    return read_results(results_dir / RESULTS_FILE), info
+    return read_results(results_dir / RESULTS_FILE, study=info.name), info
 
 
 def chapter_of(directory: Path) -> Chapter:
@@ -123,7 +123,7 @@ def chapter_of(directory: Path) -> Chapter:
     try:
         info = read_study_info(directory / STUDY_FILE)
         name = info.name
-        answer = build_answer(read_results(directory / RESULTS_FILE), info)
+        answer = build_answer(read_results(directory / RESULTS_FILE, study=info.name), info)
         return Chapter(name, info.question, answer)
     except TierwiseError as error:
         return Chapter(name, problem=str(error))

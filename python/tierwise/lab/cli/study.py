@@ -26,6 +26,7 @@ from tierwise.lab.studies.runner import dask_hosts
 from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.recorded import Recordings
 from tierwise.lab.studies.study import plan_runs, points
+from tierwise.lab.workloads import Workload
 from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.model.names import names_in
@@ -106,7 +107,21 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
     words = [Text(study.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
+    _warn_of_clients(study)
     show([*words, devices, placements, *notes], {"study": study}, "plan", format)
+
+
+def _warn_of_clients(study: studies.Study) -> None:
+    """Say that a study which gives no clients runs one, if its workload is meant for others."""
+    ran_by_one = study.clients == 1 and "clients" not in study.model_fields_set and not study.sweep.clients
+    if not ran_by_one or study.patterns or study.cuts is not None or study.deaths is not None:
+        return
+    spec = Workload.load(study.workload).spec
+    if spec.clients > 1 and not spec.laps:
+        warn(
+            f"study {study.name} runs 1 client, as it gives no clients, and its workload {study.workload} is "
+            f"meant for {spec.clients}: give the study clients = {spec.clients}"
+        )
 
 
 @app.command()
@@ -178,8 +193,8 @@ def run(
         raise TierwiseError("--duty is of --record", "add --record, or leave it out")
     recordings = None if record is None else Recordings(record, parse_duty(duty))
     if dry_run:
-        for name in studies.names() if study == ALL else [study]:
-            chosen, skipped = runner.restrict_to_runnable(options.applied_to(studies.load(name)))
+        for each in _of_papers() if study == ALL else [studies.load(study)]:
+            chosen, skipped = runner.restrict_to_runnable(options.applied_to(each))
             runner.check(chosen, here=hosts is None)
             if recordings is not None:
                 runner.require_recordable(chosen, recordings)
@@ -217,6 +232,7 @@ def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) ->
     """Run one study with the further arguments of :func:`~tierwise.lab.studies.runner.session.run_study`."""
     for line in clean.clean_before(warn):
         echo(f"cleaned up: {line}")
+    _warn_of_clients(chosen)
     with StudyProgress(opt.progress_console()) as progress:
         directory = runner.run_study(chosen, output, progress, seed, **begun)
     results, info = read_study(directory)
@@ -230,13 +246,15 @@ def _run(chosen: studies.Study, output: Path, seed: int | None, **begun: Any) ->
     return answer
 
 
+def _of_papers() -> list[studies.Study]:
+    return [study for study in map(studies.load, studies.names()) if study.source is not None]
+
+
 def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
     chapters: list[Chapter] = []
     failures: dict[str, str] = {}
-    for name in studies.names():
-        study = studies.load(name)
-        if study.source is None:
-            continue
+    for study in _of_papers():
+        name = study.name
         try:
             answer = _run(options.applied_to(study), output, seed, **begun)
             chapters.append(Chapter(answer.study.name, answer.study.question, answer))

@@ -124,18 +124,15 @@ def _grid(table: Table) -> rich.table.Table:
         )
     above = ""
     for row in table.rows:
-        grid.add_row(*map(_cell, [Cell("") if row[0].text == above else row[0], *row[1:]]))
+        shown = [Cell("") if row[0].text == above else row[0], *row[1:]]
+        grid.add_row(*map(_cell, shown, table.columns))
         above = row[0].text
     return grid
 
 
 def _least_width(column: Column, cells: Sequence[Cell]) -> int:
     """Minimum width: the widest line, as figures and names are never cut; the longest word if lines fold."""
-    texts = [
-        column.name,
-        *(cell.text for cell in cells),
-        *(line.text for cell in cells for line in cell.below),
-    ]
+    texts = [column.name, *(line.text for cell in cells for line in _lines(cell, column))]
     folds = column.kind is ColumnKind.WORDS
     widest = max(
         cell_len(part) for text in texts for part in (text.split() if folds else text.splitlines()) or [""]
@@ -143,7 +140,13 @@ def _least_width(column: Column, cells: Sequence[Cell]) -> int:
     return min(widest, _LONGEST_WORD) if folds else widest
 
 
-def _cell(cell: Cell) -> rich.text.Text:
-    lines = [Text(cell.text, cell.tone), *cell.below]
-    parts = [("\n" * (number > 0) + line.text, _STYLES[line.tone]) for number, line in enumerate(lines)]
+def _lines(cell: Cell, column: Column) -> list[Text]:
+    """A name has one line, whatever is in it."""
+    text = printable(cell.text, "" if column.kind is ColumnKind.NAME else "\n\t")
+    return [Text(text, cell.tone), *cell.below]
+
+
+def _cell(cell: Cell, column: Column) -> rich.text.Text:
+    lines = enumerate(_lines(cell, column))
+    parts = [("\n" * (number > 0) + line.text, _STYLES[line.tone]) for number, line in lines]
     return rich.text.Text.assemble(*parts)

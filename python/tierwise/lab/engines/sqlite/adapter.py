@@ -88,7 +88,7 @@ class SqliteAdapter(Adapter):
             reserved_bytes=reserved,
             data_bytes=data,
             index_bytes=index,
-            unused_bytes=reserved - data - index,
+            unused_bytes=max(0, reserved - data - index),
         )
 
     def settings(self) -> dict[str, str]:

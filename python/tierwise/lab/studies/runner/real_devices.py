@@ -23,7 +23,7 @@ from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import SECTOR_BYTES
-from tierwise.results import DeviceInfo, RoleIo
+from tierwise.results import DeviceInfo, RoleIo, UntracedIo
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,16 @@ class DiskCounters:
         """I/O between two readings that are ``elapsed_s`` seconds apart."""
         counts = {name: getattr(self, name) - getattr(before, name) for name in _FIGURES}
         return _io(device, counts).changed(
-            busy_s=(self.busy_ms - before.busy_ms) / 1000,
-            queue_depth_mean=(self.queued_ms - before.queued_ms) / 1000 / elapsed_s if elapsed_s else None,
+            busy_s=_rise_ms(before.busy_ms, self.busy_ms) / 1000,
+            queue_depth_mean=_rise_ms(before.queued_ms, self.queued_ms) / 1000 / elapsed_s
+            if elapsed_s
+            else None,
         )
+
+
+def _rise_ms(before: int, after: int) -> int:
+    """Between two readings of a time that the kernel counts in 32 bits, which last 49 days."""
+    return (after - before) % (1 << 32)
 
 
 def real_directory(name: str, path: str) -> Path:
@@ -325,8 +332,8 @@ def _io(name: str, counts: Counts) -> RoleIo:
     return RoleIo.model_validate({"device": name, **counts})
 
 
-def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
+def _less(whole: RoleIo, parts: list[RoleIo]) -> UntracedIo:
     """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
     figures = [name for name in _FIGURES if name != "flushes"]
     left = {name: getattr(whole, name) - sum(getattr(part, name) or 0 for part in parts) for name in figures}
-    return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})
+    return UntracedIo.model_validate({"device": whole.device, "flushes": None, **left})

@@ -124,4 +124,4 @@ def projection_s(elapsed_s: float, waits: WaitProfile | None) -> float | None:
     if waits is None:
         return None
     log_share = sum(waits.shares[kind].share for kind in ("log_sync", "log_lock") if kind in waits.shares)
-    return elapsed_s * (1 - log_share)
+    return elapsed_s * max(0.0, 1 - log_share)

@@ -39,7 +39,7 @@ class Window:
         """CPU time by consumer; ``None`` if the engine cannot report its own."""
         if self.engine.cpu_s is None:
             return None
-        engine_s = self.engine.cpu_s - self.engine_sampling_cpu_s
+        engine_s = max(self.engine.cpu_s - self.engine_sampling_cpu_s, 0.0)
         disks_s = self.storage.cpu_s
         other_s = self.machine_busy_s - engine_s - self.client_cpu_s - (disks_s or 0.0)
         return CpuUse(
@@ -156,7 +156,7 @@ def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
     depth_s = _sum(None if io.queue_depth_mean is None else io.queue_depth_mean * s for io, s in parts)
     sums = {name: _sum(getattr(io, name) for io in ios) for name in _SUMMED}
     mean = depth_s / elapsed_s if depth_s is not None and elapsed_s else None
-    return RoleIo(device=ios[0].device, queue_depth_mean=mean, **sums)
+    return type(ios[0])(device=ios[0].device, queue_depth_mean=mean, **sums)
 
 
 def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_s: float) -> DeviceInfo:
