@@ -31,7 +31,7 @@ from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
-from tierwise.model.units import SECTOR_BYTES
+from tierwise.model.units import SECTOR_BYTES, money_sum
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
@@ -328,12 +328,12 @@ class Bill:
     @property
     def new_per_month(self) -> float:
         """Of the devices that it adds."""
-        return sum(device.per_month for device in self.devices)
+        return money_sum(device.per_month for device in self.devices)
 
     @property
     def cost_per_month(self) -> float:
         """More than is paid now; below 0 if the placement saves money."""
-        return self.new_per_month - self.credit_per_month
+        return money_sum((self.new_per_month, -self.credit_per_month))
 
 
 class Costs:
@@ -490,7 +490,7 @@ class Costs:
             again = self._purchases(device, written_bytes_per_s) - 1.0
             bought = [part for part in parts if part.what == "purchase"] if again > 0 else []
             parts += [bill_part("replacement", part.quantity * again, part.price_each) for part in bought]
-            total = sum(part.per_month for part in parts)
+            total = money_sum(part.per_month for part in parts)
             self._known[key] = DeviceBill(device=device, per_month=total, parts=parts)
         return self._known[key]
 

@@ -113,7 +113,8 @@ def best_moves(
     if not rows:
         raise _nothing(without)
     allowed = [may_have(row.options) for row in rows]
-    knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed])
+    currency = options.terms.prices.currency
+    knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed], currency)
     importance = np.repeat([weights.of(row.name).importance for row in rows], [len(row) for row in allowed])
     gains = importance * np.array([option.gain for each in allowed for option in each])
     budget = options.budget_per_month
@@ -129,7 +130,7 @@ def best_moves(
 
     return FleetAdvice(
         devices=list(devices),
-        currency=options.terms.prices.currency,
+        currency=currency,
         budget_per_month=budget,
         databases=databases,
         frozen=list(frozen),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from tierwise.model.errors import TierwiseError
 
@@ -72,6 +73,15 @@ def significant(value: float, figures: int = 3) -> str:
 
 SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
 """Code of a currency -> its sign; other currencies are shown by their code."""
+_MONEY_DIGITS = 9
+"""Decimals of a sum of money: of cents and of thousandths, no sum differs from what it is by less."""
+
+
+def money_sum(amounts: Iterable[float]) -> float:
+    """The sum of amounts of money without its rounding: 0.1 and 0.2 are 0.3, which a budget of 0.3 pays."""
+    return round(math.fsum(amounts), _MONEY_DIGITS)
+
+
 _AMOUNT = re.compile(r"([$€£]|[A-Z]{3})?\s*(\d+(?:\.\d+)?)\s*([$€£]|[A-Z]{3})?\s*(?:/(?:month|mo|m))?")
 
 

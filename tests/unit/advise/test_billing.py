@@ -18,7 +18,7 @@ from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.model.units import parse_monthly
+from tierwise.model.units import money_sum, parse_monthly
 from tierwise.predict import Predictor
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.model_error import ModelError
@@ -42,6 +42,24 @@ def test_an_entry_of_no_device_is_named(tmp_path: Path) -> None:
     file.write_text(f"{OWN}{OWN.partition('[')[2].replace('devices.gp3', '[devices.volume-aws-gp9')}")
     (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [])
     assert note == f"{file}: [devices.volume-aws-gp9] is none of these devices, and has no effect"
+
+
+@pytest.mark.parametrize(("each", "budget"), [((0.1, 0.2), 0.3), ((1.1, 2.2), 3.3)])
+def test_a_budget_pays_for_devices_whose_prices_add_up_to_it(
+    each: tuple[float, float], budget: float, tmp_path: Path
+) -> None:
+    """0.1 and 0.2 are above 0.3 in binary, and the same prices were refused."""
+    devices = "volume-aws-gp3", "volume-azure-premium-v2"
+    file = tmp_path / "prices.toml"
+    entries = [
+        f'[devices.{device}]\nper_gib_month = {price}\nsource = "the contract of 2026"\ndate = 2026\n'
+        for device, price in zip(devices, each, strict=True)
+    ]
+    file.write_text('currency = "USD"\n' + "".join(entries).replace("2026\n", '"2026"\n'))
+    costs = Costs({Role.LOG: GIB, Role.DATA: GIB}, Terms(prices=Prices.read(file)))
+    both = dict(zip((Role.LOG, Role.DATA), devices, strict=True))
+    assert sum(each) > budget and costs.allows(both, budget)
+    assert costs.cost_per_month(both) == budget and not costs.allows(both, budget - 0.01)
 
 
 def price_of(name: str) -> Price:
@@ -155,7 +173,7 @@ def test_a_credit_is_the_rent_at_most_and_never_makes_it_dearer(
     bill = costs.bill(placement)
     plain = Costs(FOOTPRINTS, terms).cost_per_month(placement)
     assert bill.credit_per_month in (0, rent)
-    assert plain - rent <= bill.cost_per_month <= plain
+    assert money_sum((plain, -rent)) <= bill.cost_per_month <= plain
     moved = {role for role, device in placement.items() if device != "recorded"}
     if len(moved) < 3:
         assert bill.credit_per_month == 0, "a volume that still holds files is paid for"

@@ -187,7 +187,7 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
     advice = advised(needy, rich, budget="100", weights=weighed)
     assert chosen(advice) == {"a": [LOG]}
     assert advice.databases[0].must_have_p99_us == 5000 and not advice.databases[0].p99_missed
-    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 a month"):
+    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 \$/month"):
         advised(needy, rich, budget="79", weights=weighed)
 
 
