@@ -79,6 +79,15 @@ def test_a_weight_and_a_goal_take_the_same_durations(p99: str, bound_us: float, 
     assert goal == Goal.parse(f"p99={p99}") and goal.bound == bound_us
 
 
+@pytest.mark.parametrize("p99", ["5", '"5"', '"0.5 "'])
+def test_a_p99_without_a_unit_is_refused(p99: str, tmp_path: Path) -> None:
+    """``"5"`` was 5 seconds, which every placement reaches."""
+    file = tmp_path / "weights.toml"
+    file.write_text(f"[databases.shop]\np99 = {p99}\n")
+    with pytest.raises(TierwiseError, match=r"databases\.shop\.p99: .* has no unit: write for example 5ms"):
+        Weights.read(file)
+
+
 @needs_scipy
 def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     shops = [
