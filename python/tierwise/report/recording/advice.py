@@ -270,7 +270,8 @@ def _setting_bounds(advice: Advice) -> list[doc.Block]:
         if setting.bound is None:
             sentences.append(f"{setting.why}.")
             continue
-        at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, for 0 {advice.currency}"
+        price = cost(setting.cost_per_month, advice.currency)
+        at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, {price}"
         sentences.append(
             f"{setting.setting}: {at_most}: {setting.bound.because}. {capitalized(_how(setting))} "
             f"Source: {setting.source}"
