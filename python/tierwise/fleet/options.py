@@ -171,7 +171,7 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         worth_per_month=search.worth_per_month if math.isfinite(search.worth_per_month) else None,
         unusable=[f"{remark.reason}: {remark.fix}" for remark in judged.remarks if remark.blocks],
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
-        notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
+        notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes, run)],
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.fake_replay import GB, FakeReplay, about
+from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import Terms
 from tierwise.advise.costs import Bill, Costs, RecordedVolume, billing_notes, recorded_volumes
 from tierwise.advise.durability import durability
@@ -40,7 +41,7 @@ date = 2026-11-01
 def test_an_entry_of_no_device_is_named(tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text(f"{OWN}{OWN.partition('[')[2].replace('devices.gp3', '[devices.volume-aws-gp9')}")
-    (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [])
+    (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [], fake_predictor().run)
     assert note == f"{file}: [devices.volume-aws-gp9] is none of these devices, and has no effect"
 
 
@@ -234,25 +235,28 @@ def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
     assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
 
 
-def test_a_rent_of_what_was_an_emulated_disk_of_another_kind_is_doubted() -> None:
-    """It was credited without a word."""
-    terms, roles = Terms.parse(recorded_on="gp3"), ["log", "data", "index", "temp"]
+@pytest.mark.parametrize("name", ["volume-aws-gp3", "ssd-nvme-consumer"])
+def test_rent_and_wear_of_what_was_an_emulated_disk_of_another_kind_are_doubted(name: str) -> None:
+    """Rent was credited, and a drive was said to be worn out, without a word."""
+    terms, roles = Terms.parse(recorded_on=name), ["log", "data", "index", "temp"]
 
     def notes(profile: str | None) -> list[str]:
         fake = FakeReplay(devices=[{"profile": profile, "roles": roles}])
         of = Predictor(about(devices=[device("/pg", roles)]), [], Replayer(fake), model_error=ModelError())
-        return billing_notes([], terms, recorded_volumes(of, terms))
+        found = billing_notes([], terms, recorded_volumes(of, terms), of.run)
+        return [note for note in found if not note.startswith("no recorded volume is credited")]
 
     (note,) = notes("hdd-7k2")
     assert note.endswith("data, index, log, temp were recorded on an emulated disk of another kind: hdd-7k2")
-    assert notes(None) == notes(profiles.load("volume-aws-gp3").summary) == []
+    assert notes(None) == notes(profiles.load(name).summary) == []
 
 
 def test_a_recorded_volume_without_a_price_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN)
     terms = Terms.parse(prices=file, recorded_on="log=io2,all=gp3")
-    (note,) = billing_notes(["volume-aws-gp3"], terms, [])
+    real = FakeReplay(devices=[{"profile": None, "roles": ["log", "data"]}])
+    (note,) = billing_notes(["volume-aws-gp3"], terms, [], fake_predictor(real).run)
     assert note.startswith("volume-aws-io2 has no price in EUR, so that no rent of it ends: add")
 
 
