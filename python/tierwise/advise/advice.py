@@ -299,7 +299,7 @@ def advise(
         prices=used_prices(priced, terms, datetime.date.today()),
         notes=[
             *ranking.notes,
-            *billing_notes(names, terms, costs.volumes),
+            *billing_notes(names, terms, costs.volumes, predictor.run),
             *machine_notes(options.instances, predictor.work.cores),
             *([_no_rent(costs.currency)] if rent is None and budget_per_month is None else []),
         ],

@@ -12,6 +12,7 @@ from tierwise.device_models.prices import Prices
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import share_interval
+from tierwise.model.units import money_sum
 from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.prediction import Bound
@@ -111,7 +112,7 @@ def rent_difference(now: Instance, other: Instance, currency: str) -> float | No
     """Rent of another machine less that of the present one, a month; ``None`` if one is not known."""
     if now.per_month is None or other.per_month is None or {now.currency, other.currency} != {currency}:
         return None
-    return other.per_month - now.per_month
+    return money_sum((other.per_month, -now.per_month))
 
 
 def machine_notes(instances: Sequence[Instance], cores: int) -> list[str]:

@@ -31,7 +31,7 @@ from tierwise.device_models.profiles import texts
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
-from tierwise.model.units import SECTOR_BYTES
+from tierwise.model.units import SECTOR_BYTES, money_sum
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import by_load
@@ -156,13 +156,11 @@ class RecordedVolume:
         device: full name of its profile.
         roles: of the files on it.
         rent_per_month: what it costs now.
-        emulated: summaries of other devices that these roles were recorded on, as emulated disks.
     """
 
     device: str
     roles: frozenset[Role]
     rent_per_month: float
-    emulated: frozenset[str] = frozenset()
 
 
 def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]:
@@ -184,10 +182,14 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
         price = terms.prices.of(profile.member or profile)
         rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
         if price and price.rented and rent:
-            kinds = {predictor.run.devices.get(role, RECORDED) for role in roles}
-            others = frozenset(kinds - {RECORDED, profile.summary})
-            volumes.append(RecordedVolume(name, frozenset(roles), rent, others))
+            volumes.append(RecordedVolume(name, frozenset(roles), rent))
     return volumes
+
+
+def named_devices(run: RecordedRun, terms: Terms) -> dict[Role, str]:
+    """Role -> full name of the device that ``--recorded-on`` says that it was recorded on."""
+    named = {role: terms.recorded_on.get(role, terms.recorded_on.get(EVERYTHING)) for role in run.footprints}
+    return {role: device for role, device in named.items() if device}
 
 
 def recorded_profiles(run: RecordedRun) -> dict[Role, str]:
@@ -328,12 +330,12 @@ class Bill:
     @property
     def new_per_month(self) -> float:
         """Of the devices that it adds."""
-        return sum(device.per_month for device in self.devices)
+        return money_sum(device.per_month for device in self.devices)
 
     @property
     def cost_per_month(self) -> float:
         """More than is paid now; below 0 if the placement saves money."""
-        return self.new_per_month - self.credit_per_month
+        return money_sum((self.new_per_month, -self.credit_per_month))
 
 
 class Costs:
@@ -490,7 +492,7 @@ class Costs:
             again = self._purchases(device, written_bytes_per_s) - 1.0
             bought = [part for part in parts if part.what == "purchase"] if again > 0 else []
             parts += [bill_part("replacement", part.quantity * again, part.price_each) for part in bought]
-            total = sum(part.per_month for part in parts)
+            total = money_sum(part.per_month for part in parts)
             self._known[key] = DeviceBill(device=device, per_month=total, parts=parts)
         return self._known[key]
 
@@ -549,7 +551,9 @@ def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> l
     return list(prices.values())
 
 
-def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[RecordedVolume]) -> list[str]:
+def billing_notes(
+    devices: Sequence[str], terms: Terms, volumes: Sequence[RecordedVolume], run: RecordedRun
+) -> list[str]:
     """What the reader of the costs has to know, as sentences without a full stop."""
     notes = []
     for name in devices:
@@ -567,12 +571,15 @@ def billing_notes(devices: Sequence[str], terms: Terms, volumes: Sequence[Record
         f"add [devices.{name}] to a file for --prices"
         for name in unpriced
     ]
+    kinds = gathered(
+        ((name, kind), role)
+        for role, name in named_devices(run, terms).items()
+        if (kind := run.devices.get(role, RECORDED)) not in (RECORDED, resolve(name).profile.summary)
+    )
     notes += [
-        f"the rent of {volume.device} is credited as --recorded-on says, but "
-        f"{', '.join(sorted(volume.roles))} were recorded on an emulated disk of another kind: "
-        f"{', '.join(sorted(volume.emulated))}"
-        for volume in volumes
-        if volume.emulated
+        f"rent and wear of the recorded device are those of {name}, as --recorded-on says, but "
+        f"{', '.join(sorted(roles))} were recorded on an emulated disk of another kind: {kind}"
+        for (name, kind), roles in kinds.items()
     ]
     if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")

@@ -15,10 +15,17 @@ from itertools import product
 from typing import Literal
 
 from tierwise.advise.alternatives import rent_difference
-from tierwise.advise.costs import Costs, Terms, lifetime_months, recorded_profiles, written_by_device
+from tierwise.advise.costs import (
+    Costs,
+    Terms,
+    lifetime_months,
+    named_devices,
+    recorded_profiles,
+    written_by_device,
+)
 from tierwise.device_models.instances import Instance, larger
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, Role, price_order
+from tierwise.model.placement import Role, price_order
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
 from tierwise.predict.devices import lost_at_stop
@@ -284,9 +291,7 @@ class _Search:
     def _wear(self, moved: Collection[Role] = ()) -> list[GrowthLimit]:
         """When writes wear a recorded drive out within its service life; less what moved."""
         run, months = self._predictor.run, self._terms.years * _MONTHS_PER_YEAR
-        devices = self._terms.recorded_on
-        known = {role: devices.get(role, devices.get(EVERYTHING)) for role in run.footprints}
-        named = {role: device for role, device in known.items() if device} or recorded_profiles(run)
+        named = named_devices(run, self._terms) or recorded_profiles(run)
         named = {role: device for role, device in named.items() if role not in moved}
         now = {role: load.written_bytes_per_s for role, load in self._predictor.as_recorded.io.items()}
         limits = []

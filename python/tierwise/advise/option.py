@@ -190,10 +190,14 @@ def filling(option: Option, spaces: Mapping[Role, RoleSpace]) -> list[Filling]:
 
 
 def _rented_bytes(option: Option, device: str) -> int:
-    """What is rented of a volume that is billed by size; the capacity of any other device."""
+    """What files can have of a volume that is billed by size, or of an array; the capacity of others."""
+    profile = resolve(device).profile
     parts = [part for bill in option.bills if bill.device == device for part in bill.parts]
     rented = next((part.quantity for part in parts if part.what == "size"), None)
-    return resolve(device).profile.capacity_bytes if rented is None else int(rented * _GIB)
+    if rented is None:
+        return profile.capacity_bytes
+    members_bytes = int(profile.fields.get("members", 1)) * (profile.member or profile).capacity_bytes
+    return int(rented * _GIB * profile.capacity_bytes / members_bytes)
 
 
 What = Literal["tps", "p50", "p95", "p99"]

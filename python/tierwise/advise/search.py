@@ -5,6 +5,7 @@ To leave every file where it is is always among the placements.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from tierwise.advise.option import (
 )
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
+from tierwise.model.units import money_sum
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import Ranked, asking
@@ -242,17 +244,21 @@ class Search:
         return lasting if self._helps(lasting) else self._recommendable
 
     @cached_property
-    def _worth_the_price(self) -> list[Priced]:
-        """Without a budget: those up to the first of :func:`price_limits` that allows one which helps."""
+    def worth_per_month(self) -> float:
+        """Without a budget, most that a gain may cost: the first of :func:`price_limits` that allows one."""
         if self._budget_per_month is not None or not self._helps(self._lasting):
-            return self._lasting
+            return math.inf
         now = self._costs.now_per_month or 0.0  # which more machines pay too
         offers = [(now + cost, ranked.rate_per_s) for cost, ranked in _rising(self._lasting)]
-        limits = price_limits(offers, self._rent_per_month)
-        among = (
-            [candidate for candidate in self._lasting if now + candidate[0] <= limit] for limit in limits
-        )
-        return next(filter(self._helps, among), self._lasting)
+        limits = (money_sum((limit, -now)) for limit in price_limits(offers, self._rent_per_month))
+        return next((limit for limit in limits if self._helps(self._up_to(limit))), math.inf)
+
+    @property
+    def _worth_the_price(self) -> list[Priced]:
+        return self._up_to(self.worth_per_month)
+
+    def _up_to(self, most_per_month: float) -> list[Priced]:
+        return [candidate for candidate in self._lasting if candidate[0] <= most_per_month]
 
     def _helps(self, among: Sequence[Priced]) -> bool:
         """Whether one that may be recommended can be told from staying."""

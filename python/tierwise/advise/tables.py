@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.advise.costs import Costs, DeviceBill, Terms, UsedPrice, Wear, used_prices, wear
@@ -298,8 +299,20 @@ def advise_tables(
         rebuildable=terms.rebuildable,
         devices=_ranked(answers, costs, rent if budget_per_month is None else None),
         prices=used_prices(names, terms, datetime.date.today()),
-        warnings=list(dict.fromkeys(text for prediction in predictions for text in prediction.warnings)),
+        warnings=_each_once(text for prediction in predictions for text in prediction.warnings),
     )
+
+
+_NUMBER = re.compile(r"(?<![\w-])[-+]?\d[\d.,]*")
+"""Not one in a name, such as gp3 and hdd-10k-sas."""
+
+
+def _each_once(texts: Iterable[str]) -> list[str]:
+    """The first of the sentences that differ in numbers alone: each set is replayed for itself."""
+    by_words: dict[str, str] = {}
+    for text in texts:
+        by_words.setdefault(_NUMBER.sub("", text), text)
+    return list(by_words.values())
 
 
 def tables_beside(

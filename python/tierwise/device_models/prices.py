@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from tierwise.device_models.profiles import Profile, full_name, names
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validated
-from tierwise.model.units import GIB
+from tierwise.model.units import GIB, money_sum
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "prices.toml"
@@ -270,7 +270,7 @@ def bill_part(
 def cost_per_month(profile: Profile, prices: Prices, size_bytes: float, years: float = YEARS) -> float | None:
     """Price of a month in the currency of the prices: the sum of :func:`bill_parts`."""
     parts = bill_parts(profile, prices, size_bytes, years)
-    return None if parts is None else sum(part.per_month for part in parts)
+    return None if parts is None else money_sum(part.per_month for part in parts)
 
 
 def bill_parts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 
 if TYPE_CHECKING:
-    from tierwise.fleet.knapsack import Floats
+    from tierwise.fleet.knapsack import Choice, Floats
 
 
 def advise_fleet(
@@ -113,11 +114,17 @@ def best_moves(
     if not rows:
         raise _nothing(without)
     allowed = [may_have(row.options) for row in rows]
-    knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed])
+    currency = options.terms.prices.currency
+    knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed], currency)
     importance = np.repeat([weights.of(row.name).importance for row in rows], [len(row) for row in allowed])
     gains = importance * np.array([option.gain for each in allowed for option in each])
     budget = options.budget_per_month
-    best, full = knapsack.best(gains, budget), knapsack.best(gains, None)
+    worth = np.array([*_worth(rows, allowed)] if budget is None else [True] * len(gains))
+
+    def best_for(gains: Floats, gap: float = 0.0) -> Choice:
+        return knapsack.best(np.where(worth, gains, -np.inf), budget, gap)
+
+    best, full = best_for(gains), knapsack.best(gains, None)
     databases = [
         _database(row, each, weights, number)
         for row, each, number in zip(rows, allowed, best.options, strict=True)
@@ -129,7 +136,7 @@ def best_moves(
 
     return FleetAdvice(
         devices=list(devices),
-        currency=options.terms.prices.currency,
+        currency=currency,
         budget_per_month=budget,
         databases=databases,
         frozen=list(frozen),
@@ -140,7 +147,7 @@ def best_moves(
         cost_per_month=best.cost,
         full_cost_per_month=full.cost,
         gap=best.gap,
-        moves=sure_moves(databases, [knapsack.best(gains, budget, NEAR) for gains in drawn()]),
+        moves=sure_moves(databases, [best_for(gains, NEAR) for gains in drawn()]),
         curve=curve(knapsack, gains, full, budget),
         next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
         draws=draws,
@@ -157,6 +164,14 @@ def may_have(options: Sequence[FleetOption]) -> list[FleetOption]:
         if reaching := [option for option in options if option.verdict == verdict]:
             return reaching
     return list(options)
+
+
+def _worth(rows: Sequence[DatabaseOptions], allowed: Sequence[Sequence[FleetOption]]) -> Iterator[bool]:
+    """Whether each option is worth its price; the cheapest of a database is, as it has no other."""
+    for row, each in zip(rows, allowed, strict=True):
+        least = min(option.cost_per_month for option in each)
+        most = math.inf if row.worth_per_month is None else max(row.worth_per_month, least)
+        yield from (option.cost_per_month <= most for option in each)
 
 
 def _candidates(options: AdviceOptions) -> tuple[str, ...]:

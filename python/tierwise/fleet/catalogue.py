@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from tierwise.advise import Goal
 from tierwise.cluster import remote
@@ -156,6 +156,14 @@ class Weight(BaseModel):
     """99th percentile of the latency that it must have, such as `5ms`."""
     frozen: bool = False
     """Whether its files stay where they are."""
+
+    @field_validator("p99", mode="before")
+    @classmethod
+    def _has_its_unit(cls, p99: object) -> object:
+        """Refuse a number alone, which would be one of seconds."""
+        if isinstance(p99, (int, float)) or (isinstance(p99, str) and p99.strip()[-1:].isdigit()):
+            raise ValueError(f"{p99} has no unit: write for example 5ms")
+        return p99
 
     @model_validator(mode="after")
     def _moves_for_its_goal(self) -> Self:

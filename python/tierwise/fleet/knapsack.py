@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np, require
+from tierwise.model.units import money_sum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +122,7 @@ def _filled(
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
 _ROUNDING = 1e-9
-"""Of a gap, up to which a set is proved to be the best, and of costs: bound and costs are rounded sums."""
+"""Of a gap, up to which a set is proved to be the best, and of costs before ``money_sum``."""
 _SCALE = 1e4
 """Greatest gain as the solver sees it: its absolute tolerance of 1e-6 is then 1e-10 of it."""
 
@@ -153,10 +154,12 @@ class Knapsack:
 
     Args:
         costs: for each database, the cost of each of its options; at least one option each.
+        currency: of the costs, for refusals.
     """
 
-    def __init__(self, costs: Sequence[Sequence[float]]) -> None:
+    def __init__(self, costs: Sequence[Sequence[float]], currency: str = "USD") -> None:
         require_solver()
+        self._currency = currency
         self._optimize: Any = import_module("scipy.optimize")
         self._sparse: Any = import_module("scipy.sparse")
         sizes = np.array([len(row) for row in costs], dtype=np.int64)
@@ -167,7 +170,7 @@ class Knapsack:
     @property
     def least_cost(self) -> float:
         """Of the cheapest set."""
-        return float(np.minimum.reduceat(self._costs, self._starts).sum())
+        return money_sum(np.minimum.reduceat(self._costs, self._starts))
 
     def best(self, gains: Floats, budget: float | None, gap: float = 0.0) -> Choice:
         """The set with the greatest gain; of options of one database with the same gain, the cheapest.
@@ -180,16 +183,16 @@ class Knapsack:
             TierwiseError: no set costs so little, or none was found in a minute.
         """
         if budget is not None and budget < self.least_cost:
-            if budget < self.least_cost - _ROUNDING:
-                least = numbers.cents(numbers.budget_for(self.least_cost))
-                raise TierwiseError(
-                    f"--budget: the least that databases must have costs {least} a month",
-                    "give a greater budget, or a greater p99 in --weights",
-                )
-            budget = self.least_cost
+            least = numbers.cents(numbers.budget_for(self.least_cost))
+            raise TierwiseError(
+                f"--budget: the least that databases must have costs {least} "
+                f"{numbers.per_month(self._currency)}",
+                "give a greater budget, or a greater p99 in --weights",
+            )
         worth = self._undominated(gains)
         if budget is None:
             return self._choice(first_best(np.where(worth, gains, -np.inf), self._starts), gains, 0.0)
+        budget += _ROUNDING  # less than any two costs differ by
         near = relaxed(self._costs, gains, self._starts, budget)
         if (more := near.most - near.gain) <= gap * near.gain:
             return self._choice(near.options, gains, more / near.gain if more > 0 else 0.0)
@@ -245,7 +248,7 @@ class Knapsack:
     def _choice(self, chosen: NDArray[np.int64], gains: Floats, gap: float) -> Choice:
         """The set of these options, which are numbers among all."""
         options = tuple(int(number) for number in chosen - self._starts)
-        return Choice(options, self.gain(options, gains), float(self._costs[chosen].sum()), gap)
+        return Choice(options, self.gain(options, gains), money_sum(self._costs[chosen]), gap)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from tierwise.advise.costs import billing_notes, written_by_device
 from tierwise.advise.option import Verdict
 from tierwise.advise.search import Search
 from tierwise.cluster.remote import opened, require_same
+from tierwise.device_models.instances import rent_per_month
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.model.errors import HostError, TierwiseError
@@ -110,6 +112,8 @@ class DatabaseOptions(Record):
     """What rates count."""
     options: list[FleetOption]
     """The recorded placement, then the others, the cheapest first."""
+    worth_per_month: float | None = None
+    """Most that a gain may cost without a budget, as for ``advise``; null if there is no limit."""
     unusable: list[str] = []
     """Why its recording is not usable and what to do; empty if it is."""
     warnings: list[str] = []
@@ -142,7 +146,8 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
 
 def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
     costs = Costs.of(predictor, task.terms)
-    search = Search(predictor, task.devices, costs)
+    rent = rent_per_month([], predictor.work.cores, costs.currency)
+    search = Search(predictor, task.devices, costs, rent_per_month=rent)
     recorded, judged, run = search.staying, usability(predictor), predictor.run
     others = [option for option in search.front(task.goal) if not option.stays and option.prediction.speedup]
     needed = [
@@ -163,9 +168,10 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
             _row(recorded, option, task.goal, costs)
             for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))
         ],
+        worth_per_month=search.worth_per_month if math.isfinite(search.worth_per_month) else None,
         unusable=[f"{remark.reason}: {remark.fix}" for remark in judged.remarks if remark.blocks],
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
-        notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
+        notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes, run)],
     )
 
 

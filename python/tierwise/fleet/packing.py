@@ -30,6 +30,7 @@ from tierwise.fleet.records import (
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np
 from tierwise.model.placement import Role
+from tierwise.model.units import money_sum
 from tierwise.predict import Predictor, Scenario, predict_together
 from tierwise.predict.devices import given
 from tierwise.predict.model_error import ModelError
@@ -171,7 +172,7 @@ class Packing:
     @property
     def saved_per_month(self) -> float:
         """What all packs save over a device for each member."""
-        return sum(self.separate_cost(pack.members) - self.cost(pack.members) for pack in self.packs)
+        return money_sum(self.separate_cost(pack.members) - self.cost(pack.members) for pack in self.packs)
 
     def begin(self, chosen: Sequence[int]) -> None:
         """Pack the logs that a set moves; a database in a pack of several stays in it."""
@@ -230,7 +231,7 @@ class Packing:
 
     def separate_cost(self, members: Mapping[int, int]) -> float:
         """Of a device for each."""
-        return sum(self.cost({number: option}) for number, option in members.items())
+        return money_sum(self.cost({number: option}) for number, option in members.items())
 
     def gain(self, members: Mapping[int, int], logs: Sequence[SharedDatabase]) -> float:
         """Of the members, by importance, with what sharing costs them."""
@@ -264,7 +265,7 @@ class Packing:
         own = self.separate_cost(members) - self.separate_cost(pack.members)
         if own - more < _LEAST_SAVED:
             return "sharing saves next to nothing, since the device is billed by size or by wear"
-        return "the budget does not pay for its part" if more > most_cost else None
+        return "the budget does not pay for its part" if money_sum((more, -most_cost)) > 0 else None
 
     def _tried(self, number: int, members: Mapping[int, int]) -> tuple[str | None, list[SharedDatabase]]:
         """Replay a pack: why it is refused, if it is, and the figures of its members."""
@@ -305,8 +306,6 @@ _ROUNDS = 4
 """Sets that are packed at most: each later one spends what the sharing of the one before saved."""
 _LEAST_GAIN = 1e-9
 """More gain than the rounding of sums."""
-_MONEY_ROUNDING = 1e-6
-"""Money that the solver's tolerance and sums may add to the cost of a set."""
 
 
 def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: ShareLimits) -> FleetAdvice:
@@ -379,7 +378,7 @@ def _best_set(
         for option in each
     ]
     knapsack = Knapsack([[option.cost_per_month for option in each] for each in rows])
-    best = knapsack.best(np.array(gains), budget + packing.saved_per_month + _MONEY_ROUNDING)
+    best = knapsack.best(np.array(gains), money_sum((budget, packing.saved_per_month)))
     return [each[index] for each, index in zip(allowed, best.options, strict=True)]
 
 
@@ -391,10 +390,8 @@ def _set_gain(databases: Sequence[FleetDatabase], chosen: Sequence[int]) -> floa
 
 
 def _set_cost(packing: Packing, databases: Sequence[FleetDatabase], chosen: Sequence[int]) -> float:
-    paid = sum(
-        database.options[index].cost_per_month for database, index in zip(databases, chosen, strict=True)
-    )
-    return paid - packing.saved_per_month
+    paid = (database.options[index].cost_per_month for database, index in zip(databases, chosen, strict=True))
+    return money_sum((*paid, -packing.saved_per_month))
 
 
 def _record(advice: FleetAdvice, packing: Packing, chosen: Sequence[int]) -> FleetSharing:

@@ -172,7 +172,7 @@ def _schema() -> Any:
     )
     names = ("task", "name", "uri", "engine", "engine_version", "unit")
     fields = dict.fromkeys(names, text) | {"options": pa.list_(option)}
-    fields |= dict.fromkeys(("unusable", "warnings", "notes"), texts)
+    fields |= {"worth_per_month": number} | dict.fromkeys(("unusable", "warnings", "notes"), texts)
     return pa.schema(fields)
 
 

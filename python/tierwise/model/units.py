@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 from tierwise.model.errors import TierwiseError
 
@@ -15,21 +16,22 @@ MOST_BYTES = 1 << 60
 SECTOR_BYTES = 512
 """Unit of the kernel's sector counts, independent of the device's own sector size."""
 
-_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_PATTERN = re.compile(r"0*(\d{1,19})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_PATTERN = re.compile(r"0*(\d{1,19})(?:(\.\d{1,9})?\s*([KMGT])|\s*)(?:i?B)?", re.IGNORECASE)
 """Not more digits than 64 bits have: Python refuses thousands of them, and a float holds 308."""
 _SECONDS = {"": 1.0, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|h|)")
 
 
 def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
-    """Bytes in a size such as ``4G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
+    """Bytes in a size such as ``4G``, ``1.5G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
 
     Args:
         least_bytes: smallest size accepted; a smaller one most likely lacks its unit.
     """
     match = _PATTERN.fullmatch(text.strip())
-    size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0
+    factor = _FACTORS[match[3].upper()] if match and match[3] else 1
+    size_bytes = int(match[1]) * factor + round(float(match[2] or 0) * factor) if match else 0
     if not match or size_bytes == 0:
         raise TierwiseError(f"{what}: {text!r} is not a size above 0", "write for example 4G or 512M")
     if size_bytes > MOST_BYTES:
@@ -72,6 +74,15 @@ def significant(value: float, figures: int = 3) -> str:
 
 SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
 """Code of a currency -> its sign; other currencies are shown by their code."""
+_MONEY_DIGITS = 9
+"""Decimals of a sum of money: of cents and of thousandths, no sum differs from what it is by less."""
+
+
+def money_sum(amounts: Iterable[float]) -> float:
+    """The sum of amounts of money without its rounding: 0.1 and 0.2 are 0.3, which a budget of 0.3 pays."""
+    return round(math.fsum(amounts), _MONEY_DIGITS)
+
+
 _AMOUNT = re.compile(r"([$€£]|[A-Z]{3})?\s*(\d+(?:\.\d+)?)\s*([$€£]|[A-Z]{3})?\s*(?:/(?:month|mo|m))?")
 
 

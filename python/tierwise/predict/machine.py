@@ -162,10 +162,13 @@ def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
     """
     if scenario.growth is None:
         return scenario
-    if work.once or run.unit != "transactions":
+    if work.once:
+        why = "growth: work that is done once has no rate that grows"
+        raise TierwiseError(why, "record clients that go on")
+    if run.unit != "transactions":
         raise TierwiseError(
-            "--growth needs transactions at a rate: the recording shows none, or work that is done once",
-            "record clients that go on, with --dsn where their transactions cannot be told",
+            f"growth: rates count {run.unit}, not transactions",
+            "count transactions (--unit), or record with --dsn where they cannot be told",
         )
     changes: dict[str, object] = {}
     if scenario.rate_per_s is None and scenario.clients is None:

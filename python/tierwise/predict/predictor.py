@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 
 from tierwise.device_models.profiles import ENDS
@@ -277,16 +278,14 @@ class Predictor:
             scenario = scenario.changed(buffer_bytes=None)
         open_reads = uncertainty.memory_assumptions(scenario, self.work)
         scenario, *least_and_most_cpu = self._with_other_cpu(scenario)
+        # Where no device has a range, one of its ends stands for both.
+        ends = ENDS if uncertainty.ranged(scenario, self.work) else ENDS[: len(least_and_most_cpu) // 2]
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
             *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in open_reads),
             *(
-                SimulationRequest(scenario, seeds[0], span_s, enough=enough, end=end)
-                for end in (ENDS if uncertainty.ranged(scenario, self.work) else ())
-            ),
-            *(
                 SimulationRequest(other, seeds[0], span_s, enough=enough, end=end)
-                for other, end in zip(least_and_most_cpu, ENDS, strict=False)
+                for other, end in product(least_and_most_cpu or [scenario], ends)
             ),
         ]
 

@@ -77,7 +77,7 @@ class Scenario(Record):
     def _placement_is_known(self) -> Self:
         for role in self.placement:
             if not is_relation(role):
-                require_role(role)
+                require_role(role, "placement")
         for device in dict.fromkeys(self.placement.values()):
             if device != RECORDED:
                 resolve(device)

@@ -40,6 +40,10 @@ _PLURALS = {
 """Of roles whose name for one database is not that for many."""
 
 
+_LEAST_PRICE_SHARE = 0.001
+"""Share of a price below which it is given in money."""
+
+
 def unusable_sentences(advice: FleetAdvice) -> list[str]:
     """Which recordings are not usable, why and what to do."""
     bad = [database for database in advice.databases if database.unusable]
@@ -61,10 +65,9 @@ def headline(advice: FleetAdvice) -> str:
         return f"{what}: nothing is gained, {cost(advice.cost_per_month, advice.currency)}."
     if advice.gain >= advice.full_gain:
         return f"{what}: all that could be gained, {cost(advice.cost_per_month, advice.currency)}."
-    if advice.cost_per_month <= 0 or advice.full_cost_per_month <= 0:
-        price = cost(advice.cost_per_month, advice.currency)
-    else:
-        price = f"for {numbers.percent(advice.cost_per_month / advice.full_cost_per_month)} of its price"
+    price, full = cost(advice.cost_per_month, advice.currency), advice.full_cost_per_month
+    if full > 0 and advice.cost_per_month >= _LEAST_PRICE_SHARE * full:
+        price = f"for {numbers.percent(advice.cost_per_month / full)} of its price"
     return f"{what}: {numbers.percent(share.value)} of all that could be gained, {price}."
 
 
@@ -78,6 +81,11 @@ def money_sentences(advice: FleetAdvice) -> list[str]:
             f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, "
             f"the share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
         )
+        if advice.budget_per_month is None:
+            sentences.append(
+                "More machines gain as much as dearer moves for less, if the work can be parted: "
+                "--budget allows what these cost."
+            )
     sentences += [_gap_sentence(advice), _next_sentence(advice)]
     return [sentence for sentence in sentences if sentence]
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.fake_replay import GB, FakeReplay, about
+from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import Terms
 from tierwise.advise.costs import Bill, Costs, RecordedVolume, billing_notes, recorded_volumes
 from tierwise.advise.durability import durability
@@ -18,7 +19,7 @@ from tierwise.device_models import profiles
 from tierwise.device_models.prices import Price, Prices, billed_gib, cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.model.units import parse_monthly
+from tierwise.model.units import money_sum, parse_monthly
 from tierwise.predict import Predictor
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.model_error import ModelError
@@ -40,8 +41,26 @@ date = 2026-11-01
 def test_an_entry_of_no_device_is_named(tmp_path: Path) -> None:
     file = tmp_path / "prices.toml"
     file.write_text(f"{OWN}{OWN.partition('[')[2].replace('devices.gp3', '[devices.volume-aws-gp9')}")
-    (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [])
+    (note,) = billing_notes(["volume-aws-gp3"], Terms(prices=Prices.read(file)), [], fake_predictor().run)
     assert note == f"{file}: [devices.volume-aws-gp9] is none of these devices, and has no effect"
+
+
+@pytest.mark.parametrize(("each", "budget"), [((0.1, 0.2), 0.3), ((1.1, 2.2), 3.3)])
+def test_a_budget_pays_for_devices_whose_prices_add_up_to_it(
+    each: tuple[float, float], budget: float, tmp_path: Path
+) -> None:
+    """0.1 and 0.2 are above 0.3 in binary, and the same prices were refused."""
+    devices = "volume-aws-gp3", "volume-azure-premium-v2"
+    file = tmp_path / "prices.toml"
+    entries = [
+        f'[devices.{device}]\nper_gib_month = {price}\nsource = "the contract of 2026"\ndate = 2026\n'
+        for device, price in zip(devices, each, strict=True)
+    ]
+    file.write_text('currency = "USD"\n' + "".join(entries).replace("2026\n", '"2026"\n'))
+    costs = Costs({Role.LOG: GIB, Role.DATA: GIB}, Terms(prices=Prices.read(file)))
+    both = dict(zip((Role.LOG, Role.DATA), devices, strict=True))
+    assert sum(each) > budget and costs.allows(both, budget)
+    assert costs.cost_per_month(both) == budget and not costs.allows(both, budget - 0.01)
 
 
 def price_of(name: str) -> Price:
@@ -155,7 +174,7 @@ def test_a_credit_is_the_rent_at_most_and_never_makes_it_dearer(
     bill = costs.bill(placement)
     plain = Costs(FOOTPRINTS, terms).cost_per_month(placement)
     assert bill.credit_per_month in (0, rent)
-    assert plain - rent <= bill.cost_per_month <= plain
+    assert money_sum((plain, -rent)) <= bill.cost_per_month <= plain
     moved = {role for role, device in placement.items() if device != "recorded"}
     if len(moved) < 3:
         assert bill.credit_per_month == 0, "a volume that still holds files is paid for"
@@ -216,25 +235,28 @@ def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
     assert recorded_volumes(whole, Terms.parse(recorded_on="gp3")) == [], "the operating system stays"
 
 
-def test_a_rent_of_what_was_an_emulated_disk_of_another_kind_is_doubted() -> None:
-    """It was credited without a word."""
-    terms, roles = Terms.parse(recorded_on="gp3"), ["log", "data", "index", "temp"]
+@pytest.mark.parametrize("name", ["volume-aws-gp3", "ssd-nvme-consumer"])
+def test_rent_and_wear_of_what_was_an_emulated_disk_of_another_kind_are_doubted(name: str) -> None:
+    """Rent was credited, and a drive was said to be worn out, without a word."""
+    terms, roles = Terms.parse(recorded_on=name), ["log", "data", "index", "temp"]
 
     def notes(profile: str | None) -> list[str]:
         fake = FakeReplay(devices=[{"profile": profile, "roles": roles}])
         of = Predictor(about(devices=[device("/pg", roles)]), [], Replayer(fake), model_error=ModelError())
-        return billing_notes([], terms, recorded_volumes(of, terms))
+        found = billing_notes([], terms, recorded_volumes(of, terms), of.run)
+        return [note for note in found if not note.startswith("no recorded volume is credited")]
 
     (note,) = notes("hdd-7k2")
     assert note.endswith("data, index, log, temp were recorded on an emulated disk of another kind: hdd-7k2")
-    assert notes(None) == notes(profiles.load("volume-aws-gp3").summary) == []
+    assert notes(None) == notes(profiles.load(name).summary) == []
 
 
 def test_a_recorded_volume_without_a_price_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN)
     terms = Terms.parse(prices=file, recorded_on="log=io2,all=gp3")
-    (note,) = billing_notes(["volume-aws-gp3"], terms, [])
+    real = FakeReplay(devices=[{"profile": None, "roles": ["log", "data"]}])
+    (note,) = billing_notes(["volume-aws-gp3"], terms, [], fake_predictor(real).run)
     assert note.startswith("volume-aws-io2 has no price in EUR, so that no rent of it ends: add")
 
 

@@ -133,6 +133,21 @@ def test_a_log_is_billed_for_what_it_may_need_and_says_when_it_is_full() -> None
     assert card["size_bytes"] == 21 * GIB
 
 
+def test_a_mirror_of_rented_volumes_is_full_with_half_of_what_is_paid(tmp_path: Path) -> None:
+    """The free space was that of both sides."""
+    mirror = tmp_path / "mirror.toml"
+    mirror.write_text(
+        'kind = "array"\nsummary = "two volumes, mirrored"\nmember = "volume-aws-gp3"\nmembers = 2\n'
+        'level = "raid1"\ncoupled = false\n[source]\nmembers = "by definition: a mirror of two"\n'
+    )
+    free_bytes = []
+    for device in ("gp3", str(mirror)):
+        _, advice = of_log([device], Terms.parse(headroom="50%"), **SAID)
+        (filling,) = advice.filling
+        free_bytes.append(filling.free_bytes)
+    assert free_bytes[0] > 10 * GIB and free_bytes[1] == free_bytes[0]
+
+
 def test_a_device_that_would_be_full_is_no_candidate() -> None:
     _, fits = of_log(["ssd-dram-fc"], Terms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "1GB"})
     assert [left.roles for left in fits.left_out] == [[Role.DATA]]

@@ -73,6 +73,11 @@ def test_the_set_that_fits_is_recommended_with_what_it_gains() -> None:
 TABLES = ["public.orders", "public.orders_pkey", "public.items"]
 
 
+def test_a_warning_that_differs_between_sets_in_numbers_alone_is_given_once() -> None:
+    advice = advise_tables(Predictor.open(RECORDED, seeds=3, names=NAMES), ["gp3"])
+    assert sum("replaying the recorded run gives" in text for text in advice.warnings) == 1
+
+
 def test_devices_are_ranked_by_gain_then_by_price() -> None:
     advice = advise_tables(tables_predictor(TABLES), ["io2", "gp3", "nvme-dc", "7k2"])
     assert [device.device for device in advice.devices] == [

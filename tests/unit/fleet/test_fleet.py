@@ -79,6 +79,15 @@ def test_a_weight_and_a_goal_take_the_same_durations(p99: str, bound_us: float, 
     assert goal == Goal.parse(f"p99={p99}") and goal.bound == bound_us
 
 
+@pytest.mark.parametrize("p99", ["5", '"5"', '"0.5 "'])
+def test_a_p99_without_a_unit_is_refused(p99: str, tmp_path: Path) -> None:
+    """``"5"`` was 5 seconds, which every placement reaches."""
+    file = tmp_path / "weights.toml"
+    file.write_text(f"[databases.shop]\np99 = {p99}\n")
+    with pytest.raises(TierwiseError, match=r"databases\.shop\.p99: .* has no unit: write for example 5ms"):
+        Weights.read(file)
+
+
 @needs_scipy
 def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     shops = [
@@ -147,6 +156,29 @@ def test_a_fleet_has_the_placement_that_advise_recommends() -> None:
     assert (fastest.placement, fastest.cost_per_month) == (alone.placement, alone.cost_per_month)
 
 
+@needs_scipy
+def test_a_fleet_without_a_budget_pays_for_a_gain_what_advise_does() -> None:
+    """It took io2 for 3,544 $/month, where advise takes gp3 for 0.08."""
+    path, devices = EXAMPLES / "order-entry", ("volume-aws-io2", GP3)
+    rows = options_of(OptionsTask(RecordingAt("shop", str(path)), devices, Terms(), seeds=2))
+    alone = advise(Predictor.open(path, seeds=2), AdviceOptions(devices)).decision.option
+    assert isinstance(rows, DatabaseOptions)
+    fleet = advised(rows)
+    assert fleet.cost_per_month == alone.cost_per_month < 1 < fleet.full_cost_per_month
+    assert "--budget allows what these cost" in to_markdown(fleet_document(fleet))
+    assert advised(rows, budget="4000").cost_per_month > 3000
+
+
+@needs_scipy
+def test_what_is_not_worth_its_price_is_taken_where_a_p99_needs_it() -> None:
+    options = recorded("missed"), option(10, 5.0, verdict="missed"), option(3000, 6.0, verdict="reached")
+    shop = database("a", *options).changed(worth_per_month=50.0)
+    assert advised(shop, weights=weights(a=Weight(p99="5ms"))).cost_per_month == 3000
+    shop = database("a", option(10, 5.0), option(3000, 6.0))
+    assert advised(shop.changed(worth_per_month=50.0)).cost_per_month == 10
+    assert advised(shop).cost_per_month == 3000, "no rent of a machine is known in its currency"
+
+
 @pytest.mark.parametrize("goal", [None, "p99=3ms"])
 def test_files_that_must_last_are_kept_in_memory_only_if_nothing_else_helps(goal: str | None) -> None:
     """Memory is cheaper and faster here than the drive."""
@@ -187,7 +219,7 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
     advice = advised(needy, rich, budget="100", weights=weighed)
     assert chosen(advice) == {"a": [LOG]}
     assert advice.databases[0].must_have_p99_us == 5000 and not advice.databases[0].p99_missed
-    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 a month"):
+    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 \$/month"):
         advised(needy, rich, budget="79", weights=weighed)
 
 

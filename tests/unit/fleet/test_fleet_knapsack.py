@@ -90,17 +90,38 @@ def test_a_set_is_as_near_to_the_best_as_was_asked_for(gap: float) -> None:
 
 
 def test_a_budget_below_what_must_be_spent_is_refused() -> None:
-    with pytest.raises(TierwiseError, match=r"12\.50 a month"):
+    with pytest.raises(TierwiseError, match=r"12\.50 \$/month"):
         Knapsack([[7.5, 9.0], [5.0]]).best(np.array([0.1, 0.2, 0.3]), 12.0)
 
 
 @pytest.mark.parametrize("costs", [[50 / 7], [0.1, 0.2], [1234.1], [99.999]])
 def test_the_least_budget_that_a_refusal_names_is_enough(costs: list[float]) -> None:
     knapsack, gains = Knapsack([[cost] for cost in costs]), np.ones(len(costs))
-    with pytest.raises(TierwiseError, match="a month") as refused:
+    with pytest.raises(TierwiseError, match=r"\$/month") as refused:
         knapsack.best(gains, 0.0)
-    least = float(refused.value.message.split(" ")[-3].replace("\u202f", ""))
+    least = float(refused.value.message.split(" ")[-2].replace("\u202f", ""))
     assert knapsack.best(gains, least).cost == pytest.approx(least, abs=0.01)
+
+
+def test_a_budget_that_is_the_price_of_a_set_pays_for_it_and_no_more_is_spent() -> None:
+    """Prices in cents have sums that are above the budget, or below it, by their rounding alone."""
+    for seed in range(FLEETS):
+        rng = np.random.default_rng(seed)
+        costs = [[0.0, *(rng.integers(1, 30_000, 3) / 100)] for _ in range(rng.integers(2, 8))]
+        gains = rng.uniform(0, 3, 4 * len(costs)) * np.tile([0, 1, 1, 1], len(costs))
+        wanted = rng.integers(0, 4, len(costs))
+        budget = round(sum(row[number] for row, number in zip(costs, wanted, strict=True)), 2)
+        knapsack = Knapsack(costs)
+        best = knapsack.best(gains, budget)
+        assert best.cost <= budget, seed
+        assert best.gain >= knapsack.gain(list(wanted), gains) - 1e-9, seed
+        alone = Knapsack([[row[number]] for row, number in zip(costs, wanted, strict=True)])
+        assert alone.best(np.ones(len(costs)), budget).cost == budget, seed
+
+
+def test_the_least_that_must_be_spent_is_named_in_the_currency_of_the_prices() -> None:
+    with pytest.raises(TierwiseError, match=r"costs 8\.00 CHF/month"):
+        Knapsack([[8.0]], "CHF").best(np.ones(1), 1.0)
 
 
 def test_more_money_gains_no_less_and_the_curve_ends_at_everything() -> None:

@@ -180,6 +180,13 @@ def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     assert any("growth: files 2 times as large" in note for note in answer.notes)
 
 
+def test_growth_of_requests_is_refused_and_says_what_rates_count() -> None:
+    """It was said that the recording shows no transactions, where ``--unit`` asked for requests."""
+    of = predictor(FakeReplay())
+    with pytest.raises(TierwiseError, match=r"^growth: rates count requests, not transactions: "):
+        machine.grown(Scenario(growth=2.0), of.run.changed(unit="requests"), of.work)
+
+
 def test_growth_warns_first_of_a_recorded_device_that_is_full_before() -> None:
     """Files that stay were answered on a device that does not hold them."""
     command = ["predict", str(RECORDINGS / "pgbench-10gb"), "--growth", "2", "--seeds", "2"]

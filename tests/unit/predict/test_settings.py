@@ -194,6 +194,23 @@ def test_the_interval_holds_that_none_or_nearly_all_processor_time_goes_with_the
     assert any("how much processor time goes with the wait" in text for text in prediction.warnings)
 
 
+def test_the_interval_holds_each_end_of_a_device_with_each_end_of_processor_time() -> None:
+    """The slower end of a range of rates was tried with the least processor time alone."""
+    of = waiting()
+
+    def ends(**asked: Any) -> list[tuple[str | None, float]]:
+        requests = of.requests(Scenario(**asked), [0])
+        return [(each.end, round(each.scenario.cpu_speed, 3)) for each in requests if not each.is_likely]
+
+    on_ranged = {"data": "ssd-nvme-consumer"}
+    (_, fast), (_, slow) = ends(settings=[OFF])
+    assert fast > slow == 1.0
+    assert ends(placement=on_ranged) == [("least", 1.0), ("most", 1.0)]
+    assert sorted(ends(placement=on_ranged, settings=[OFF])) == sorted(
+        (end, cpu_speed) for end in ("least", "most") for cpu_speed in (slow, fast)
+    )
+
+
 def test_waits_alone_do_not_tell_what_a_setting_does() -> None:
     prediction = predictor(FakeReplay(from_waits=True)).predict([Scenario(settings=[OFF])])[0]
     assert prediction.refused and "waits only" in prediction.refused.message

@@ -8,6 +8,8 @@ from support.fake_replay import predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.device_models.instances import find_instances
 from tierwise.report.advice import Subject, advice_page, subject
+from tierwise.report.document import Text
+from tierwise.report.recording.advice import machine_blocks
 
 
 def made(name: str = "m6i.large") -> Subject:
@@ -20,6 +22,21 @@ def test_the_page_lists_the_larger_machines() -> None:
     page = advice_page(made())
     assert 'id="machines"' in page and "m6i.2xlarge" in page
     assert 'id="machines"' not in advice_page(plain())
+
+
+def test_rents_in_another_currency_than_the_prices_are_said_to_be(tmp_path: Path) -> None:
+    """The column had dashes without a reason."""
+    figures = 'iops = 3000\nmb_per_s = 100\nper_month = 60\nsource = "the contract of 2026"\n'
+    file, texts = tmp_path / "machines.toml", []
+    for currency in ("USD", "EUR"):
+        file.write_text(f'currency = "{currency}"\n[instances.a]\n{figures}[instances.b]\n{figures}')
+        options = AdviceOptions(["io2"], instances=find_instances([str(file)]))
+        *_, text = machine_blocks(advise(predictor(), options))
+        assert isinstance(text, Text)
+        texts.append(text.text)
+    same, other = texts
+    assert same == "Compared with a, every file where it is; $/month is the difference of the rents."
+    assert other == f"{same} It is not known: these are in EUR, and the prices of devices in USD."
 
 
 def plain() -> Subject:

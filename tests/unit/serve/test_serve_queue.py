@@ -62,6 +62,7 @@ def test_seeds_that_count_nothing_have_no_width(monkeypatch: pytest.MonkeyPatch)
         ('"rate_per_s": true', "rate_per_s: Input should be a valid number"),
         ('"growth": NaN', "growth: "),
         ('"placement": {"log": true}', "placement: 'True' is not on this page"),
+        ('"placement": {"wal": "recorded"}', "^placement: unknown role 'wal'"),
     ],
 )
 def test_a_question_of_other_types_is_refused(field: str, expected: str) -> None:

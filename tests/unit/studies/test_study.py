@@ -144,13 +144,21 @@ def test_sizes_are_written_as_people_write_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size_bytes"), [("4G", 4 << 30), ("8192", 8192), ("1MiB", 1 << 20), ("2 kB", 2048)]
+    ("text", "size_bytes"),
+    [
+        ("4G", 4 << 30),
+        ("8192", 8192),
+        ("1MiB", 1 << 20),
+        ("2 kB", 2048),
+        ("1.5G", 3 << 29),
+        ("0.25 MiB", 1 << 18),
+    ],
 )
 def test_sizes(text: str, size_bytes: int) -> None:
     assert parse_size_bytes(text, "--size") == size_bytes
 
 
-@pytest.mark.parametrize("text", ["0", "", "-1G", "4X", "0G"])
+@pytest.mark.parametrize("text", ["0", "", "-1G", "4X", "0G", "1.5", "0.0G", "1.G"])
 def test_impossible_sizes_name_the_option(text: str) -> None:
     with pytest.raises(TierwiseError, match="--size"):
         parse_size_bytes(text, "--size")

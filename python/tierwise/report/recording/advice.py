@@ -270,7 +270,8 @@ def _setting_bounds(advice: Advice) -> list[doc.Block]:
         if setting.bound is None:
             sentences.append(f"{setting.why}.")
             continue
-        at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, for 0 {advice.currency}"
+        price = cost(setting.cost_per_month, advice.currency)
+        at_most = f"at most {numbers.ratio(setting.bound.speedup)} times as fast, {price}"
         sentences.append(
             f"{setting.setting}: {at_most}: {setting.bound.because}. {capitalized(_how(setting))} "
             f"Source: {setting.source}"
@@ -403,7 +404,11 @@ def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
             *([chief_figure(move.with_moves, once) if move.with_moves else numbers.NONE] if moved else []),
             tone=doc.Tone.PLAIN if move.worthwhile else doc.Tone.QUIET,
         )
-    text = f"Compared with {advice.instance.name}, every file where it is: rent more a month."
+    price, rents = numbers.per_month(advice.currency), advice.instance.currency
+    text = f"Compared with {advice.instance.name}, every file where it is; {price} is the "
+    text += "difference of the rents."
+    if rents != advice.currency and advice.instance.per_month is not None:
+        text += f" It is not known: these are in {rents}, and the prices of devices in {advice.currency}."
     return [machine_table, doc.Text(text, doc.Tone.QUIET)]
 
 
