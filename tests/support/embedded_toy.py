@@ -13,7 +13,7 @@ from tierwise.lab.engines.embedded.adapter import Opening
 from tierwise.lab.engines.embedded.engine import EmbeddedEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 
 class ToyAdapter:
@@ -48,9 +48,6 @@ class ToyAdapter:
 
     def counters(self) -> Counters:
         return Counters(commits=len(self._kept))
-
-    def space(self) -> SpaceUse | None:
-        return SpaceUse(rows=len(self._kept), reserved_bytes=0)
 
     def settings(self) -> dict[str, str]:
         return {**self._settings, "memory": str(self._opening.limits.memory_bytes)}

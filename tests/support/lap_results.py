@@ -8,7 +8,7 @@ import numpy as np
 
 from support.results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
 from tierwise.model.placement import Role
-from tierwise.results import Counters, LapResult, PaperValue, RoleProof, RunResult, SpaceUse, StudyInfo
+from tierwise.results import Counters, LapResult, PaperValue, RoleProof, RunResult, StudyInfo
 
 N = 3_000
 CHECKSUMS = {"write": N * (N + 1) // 2, "query string": 405_450, "update": 100, "delete": N}
@@ -64,7 +64,6 @@ def lap_run(
             **({"elapsed_s": None, "elapsed_at_least_s": elapsed_s} if _capped(laps) else {}),
             "latency": {},
             "counters": _counters(elapsed_s),
-            "space": SpaceUse(rows=N, reserved_bytes=900_000, data_bytes=600_000, index_bytes=250_000),
             "proof": proof,
             "residency": {Role.DATA: 0.2, Role.LOG: 0.0},
         }

@@ -75,16 +75,6 @@ class Counters(Record):
         )
 
 
-class SpaceUse(Record):
-    """Space that the database takes after the run: ``reserved`` is data, index and unused together."""
-
-    rows: NotNegativeCount | None = None
-    reserved_bytes: NotNegativeCount
-    data_bytes: NotNegativeCount | None = None
-    index_bytes: NotNegativeCount | None = None
-    unused_bytes: NotNegativeCount | None = None
-
-
 class RoleProof(Record):
     """Evidence that one role's files were on the device that the placement names.
 

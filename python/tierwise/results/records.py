@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, Literal
 
+from pydantic import Field
+
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart, DeviceInfo, EngineInfo, Machine, StudyHost, WorkloadInfo
 from tierwise.results.faults import DeviceDeaths, PowerCuts
@@ -23,7 +25,6 @@ from tierwise.results.measurements import (
     Record,
     RoleIo,
     RoleProof,
-    SpaceUse,
     WaitProfile,
 )
 
@@ -104,7 +105,8 @@ class RunResult(Record):
     cpu: CpuUse | None = None
     io: dict[Role, RoleIo] = {}
     counters: Counters | None = None
-    space: SpaceUse | None = None
+    space: dict[str, int | None] | None = Field(default=None, exclude=True)
+    """Of the database, in results of before; nothing reads it."""
     waits: WaitProfile | None = None
     patterns: dict[str, PatternResult] = {}
     """By pattern, of a run that measured a device itself."""

@@ -161,7 +161,7 @@ def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
     assert set(roles.values()) == {Role.DATA, Role.TEMP}
 
 
-def test_counters_tell_commits_and_space_tells_blocks(adapter: DuckAdapter, session: DuckSession) -> None:
+def test_counters_tell_commits(adapter: DuckAdapter, session: DuckSession) -> None:
     before = adapter.counters()
     adapter.execute("CREATE TABLE t AS SELECT random() AS r FROM range(1000000)")
     adapter.checkpoint()
@@ -172,8 +172,6 @@ def test_counters_tell_commits_and_space_tells_blocks(adapter: DuckAdapter, sess
     session.rollback()
     done = adapter.counters().since(before)
     assert (done.commits, done.page_bytes) == (3, 262_144)
-    space = adapter.space()
-    assert space is not None and 5_000_000 < space.reserved_bytes < 20_000_000
 
 
 def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:

@@ -147,15 +147,6 @@ def test_the_processes_are_those_of_the_server(served: Served) -> None:
     assert os.getpid() not in pids
 
 
-def test_space_is_what_the_rows_need(served: Served) -> None:
-    space = served.engine.space()
-    assert (space is None) == ("space" in served.engine.unsupported)
-    if space is not None:
-        assert ROWS * BODY_BYTES / 4 < space.reserved_bytes < ROWS * BODY_BYTES * 20
-        assert (space.data_bytes or 0) + (space.index_bytes or 0) <= space.reserved_bytes
-        assert space.rows is None or ROWS * 0.8 < space.rows < ROWS * 1.2
-
-
 def test_a_lap_adds_up_what_its_steps_return(served: Served) -> None:
     before = rows_of(served.case, served.engine)
     first = before + 1

@@ -88,21 +88,6 @@ def test_what_a_sort_spills_is_counted_as_temporary() -> None:
         assert spilled is not None and spilled > ROWS * 5 * 100
 
 
-def test_space_that_rows_have_left_is_unused() -> None:
-    with running() as engine:
-        CASE.fill(engine, ROWS)
-        full = engine.space()
-        engine.execute_schema([(Role.DATA, "DELETE FROM item WHERE id > 100")])
-        emptied = engine.space()
-    assert full is not None and emptied is not None
-    assert (full.rows, emptied.rows) == (ROWS, 100)
-    assert emptied.reserved_bytes == full.reserved_bytes
-    assert (emptied.unused_bytes or 0) > full.reserved_bytes / 2
-    for space in (full, emptied):
-        parts = (space.data_bytes, space.index_bytes, space.unused_bytes)
-        assert sum(part or 0 for part in parts) == space.reserved_bytes
-
-
 def test_a_device_that_refuses_is_named_by_role() -> None:
     with running(journal_mode="delete") as engine:
         assert engine.failure() is None

@@ -73,3 +73,13 @@ def test_what_is_untraced_may_be_negative() -> None:
 def test_a_share_of_waits_above_one_is_refused() -> None:
     with pytest.raises(ValidationError, match="share"):
         WaitShare(share=7.0, sampling_error=0.0)
+
+
+def test_results_of_before_with_the_space_of_the_database_are_read(tmp_path: Path) -> None:
+    run = json.loads(study_runs(repeats=1)[0].model_dump_json())
+    file = tmp_path / "results.jsonl"
+    file.write_text(
+        json.dumps(run | {"space": {"rows": 7, "reserved_bytes": 8192, "data_bytes": None}}) + "\n", "utf-8"
+    )
+    (result,) = read_results(file)
+    assert "space" not in json.loads(result.model_dump_json())

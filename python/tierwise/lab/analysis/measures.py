@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Literal
 
 from tierwise.model.placement import Role
-from tierwise.results import Counters, LapResult, Latency, RoleIo, RunResult, SpaceUse, WaitClass, WaitProfile
+from tierwise.results import Counters, LapResult, Latency, RoleIo, RunResult, WaitClass, WaitProfile
 
 LOG_WAITS: tuple[WaitClass, ...] = ("log_sync", "log_lock")
 _NO_WAITS = frozenset[WaitClass]({"cpu", "client"})
@@ -29,7 +29,6 @@ class Part:
     cpu_s: float | None = None
     projection_s: float | None = None
     counters: Counters = field(default_factory=Counters)
-    space: SpaceUse | None = None
     waits: WaitProfile | None = None
     io: Mapping[Role, RoleIo] = field(default_factory=dict)
     total_io: Sequence[RoleIo] = ()
@@ -63,7 +62,6 @@ def run_part(run: RunResult) -> Part:
         cpu_s=run.cpu.engine_s if run.cpu else counters.cpu_s,
         projection_s=run.elapsed_without_log_wait_s,
         counters=counters,
-        space=run.space,
         waits=run.waits,
         io=run.io,
         total_io=_total_io(run),
@@ -151,10 +149,6 @@ def _counter(name: str) -> Callable[[Part], float | None]:
     return lambda part: getattr(part.counters, name)
 
 
-def _space(name: str) -> Callable[[Part], float | None]:
-    return lambda part: getattr(part.space, name) if part.space else None
-
-
 MEASURES: dict[str, Measure] = {
     "elapsed": Measure("Elapsed", "seconds", lambda part: part.elapsed_s),
     "rate": Measure("Transactions a second", "rate", lambda part: part.rate_per_s),
@@ -180,11 +174,6 @@ MEASURES: dict[str, Measure] = {
     "temp bytes": Measure("Temporary files", "bytes", _counter("temp_bytes")),
     "commits": Measure("Commits", "count", _counter("commits")),
     "log requests a second": Measure("Log requests a second", "rate", _log_requests_per_s),
-    "rows": Measure("Rows", "count", _space("rows")),
-    "reserved bytes": Measure("Reserved space", "bytes", _space("reserved_bytes")),
-    "data bytes": Measure("Data", "bytes", _space("data_bytes")),
-    "index bytes": Measure("Indexes", "bytes", _space("index_bytes")),
-    "unused bytes": Measure("Unused space", "bytes", _space("unused_bytes")),
 }
 """Measures by their name in ``paper.what``; a workload's scores and ``speedup`` are valid there too."""
 

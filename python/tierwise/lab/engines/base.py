@@ -19,7 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 if TYPE_CHECKING:
     from tierwise.host.cgroups import MemoryLimit
@@ -217,10 +217,6 @@ class Engine(ABC):
     @abstractmethod
     def counters(self) -> Counters:
         """Read the counters; subtract two readings with :meth:`Counters.since`."""
-
-    def space(self) -> SpaceUse | None:
-        """Space that the database takes now; ``None`` if the engine cannot tell."""
-        return None
 
     @abstractmethod
     def settings(self) -> dict[str, str]:

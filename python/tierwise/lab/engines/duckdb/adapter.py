@@ -16,7 +16,7 @@ from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 _FETCH_ROWS = 10_000
 _INSERT_ROWS = 2_000
@@ -211,15 +211,7 @@ class DuckAdapter(Adapter):
 
     def counters(self) -> Counters:
         """Commits of the sessions; DuckDB keeps no totals."""
-        return Counters(page_bytes=self._database_size()["block_size"], commits=self._tally.commits)
-
-    def space(self) -> SpaceUse | None:
-        """Space of the file, without the log; indexes share blocks with tables."""
-        size = self._database_size()
-        return SpaceUse(
-            reserved_bytes=size["total_blocks"] * size["block_size"],
-            unused_bytes=size["free_blocks"] * size["block_size"],
-        )
+        return Counters(page_bytes=self._page_bytes(), commits=self._tally.commits)
 
     def settings(self) -> dict[str, str]:
         """All of duckdb_settings()."""
@@ -261,10 +253,9 @@ class DuckAdapter(Adapter):
             session.run(statement)
             return session.affected()
 
-    def _database_size(self) -> dict[str, Any]:
-        cursor = self._connection.cursor().execute("CALL pragma_database_size()")
-        names = [described[0] for described in cursor.description or ()]
-        return dict(zip(names, cursor.fetchone() or (), strict=True))
+    def _page_bytes(self) -> int:
+        row = self._connection.cursor().execute("SELECT block_size FROM pragma_database_size()").fetchone()
+        return int(row[0]) if row else 0
 
 
 def _places(opening: Opening) -> dict[str, str]:

@@ -11,7 +11,7 @@ from tierwise.lab.engines.base import Limits
 from tierwise.lab.engines.commits import SQL_SCHEMA, CommitSession
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,6 @@ class Adapter(Protocol):
 
     def counters(self) -> Counters:
         """Totals since the database was opened; the caller adds CPU time."""
-
-    def space(self) -> SpaceUse | None:
-        """Space that the database takes now, if known."""
 
     def settings(self) -> dict[str, str]:
         """Every setting of the open database."""

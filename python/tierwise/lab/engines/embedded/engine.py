@@ -24,7 +24,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -183,11 +183,6 @@ class EmbeddedEngine(ProcessEngine[WorkerProcess]):
         """Counters with the worker's CPU time: the library's and its clients' together."""
         totals = Counters.model_validate(self._call("counters"))
         return totals.changed(cpu_s=process_cpu_s(self.server_pid or 0))
-
-    def space(self) -> SpaceUse | None:
-        """Space as the library reports it."""
-        space_use = self._call("space")
-        return None if space_use is None else SpaceUse.model_validate(space_use)
 
     def settings(self) -> dict[str, str]:
         """Settings as the library reports them."""

@@ -15,26 +15,16 @@ from typing import Any
 
 from tierwise.capture.mysql import COMMITS
 from tierwise.host.cpu import thread_cpu_s
-from tierwise.lab.engines.mariadb.files import DATABASE
 from tierwise.lab.engines.mariadb.server import CLIENT
 from tierwise.lab.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe
 from tierwise.model.extras import pymysql
-from tierwise.results.measurements import Counters, SpaceUse, WaitClass
+from tierwise.results.measurements import Counters, WaitClass
 
 _STATUS = "SHOW GLOBAL STATUS LIKE 'Innodb%'"
 _COMMITS = """
     SELECT count FROM information_schema.innodb_metrics
     WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits')
 """
-_RESERVED = f"""
-    SELECT coalesce(sum(allocated_size), 0) FROM information_schema.innodb_sys_tablespaces
-    WHERE name LIKE '{DATABASE}/%'
-"""
-_TABLES = f"""
-    SELECT table_name, table_rows, data_length, index_length FROM information_schema.tables
-    WHERE table_schema = '{DATABASE}' AND table_type = 'BASE TABLE'
-"""
-
 Query = Callable[[str], list[Any]]
 
 
@@ -53,28 +43,6 @@ def read_counters(query: Query, cpu_s: float | None) -> Counters:
         pages_written=int(status["Innodb_pages_written"]),
         page_bytes=page_bytes,
         commits=sum(count for (count,) in query(_COMMITS)),
-    )
-
-
-def read_space(query: Query, client: Query) -> SpaceUse:
-    """Space of all tables of the load, after updating their statistics. ``rows`` is an estimate.
-
-    Args:
-        query: runs a statement as root, who alone may see the sizes of files.
-        client: runs a statement as the load's account.
-    """
-    for table, *_ in client(_TABLES):
-        quoted = table.replace("`", "``")
-        client(f"ANALYZE TABLE `{quoted}`")
-    reserved = int(query(_RESERVED)[0][0])
-    tables = client(_TABLES)
-    data, indexes = (sum(int(table[column] or 0) for table in tables) for column in (2, 3))
-    return SpaceUse(
-        rows=sum(int(rows or 0) for _, rows, *_ in tables) if tables else None,
-        reserved_bytes=reserved,
-        data_bytes=data,
-        index_bytes=indexes,
-        unused_bytes=max(0, reserved - data - indexes),
     )
 
 

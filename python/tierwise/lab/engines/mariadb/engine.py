@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from tierwise.lab.engines.commits import SQL_TABLES
 from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
-from tierwise.lab.engines.mariadb.counters import MariadbWaitProbe, read_counters, read_space
+from tierwise.lab.engines.mariadb.counters import MariadbWaitProbe, read_counters
 from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.lab.engines.mariadb.server import MariadbServer, defaults_for, for_limits, for_places
 from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import WaitSampler
 
 _ROOT_BY_PASSWORD = ["--auth-root-authentication-method=normal"]
@@ -80,11 +80,6 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         """Server-wide counters, connected sessions included."""
         server = self._known_process()
         return read_counters(server.query, server.cpu_s())
-
-    def space(self) -> SpaceUse | None:
-        """Space of all tables of the load."""
-        server = self._known_process()
-        return read_space(server.query, server.client.query)
 
     def settings(self) -> dict[str, str]:
         """SHOW GLOBAL VARIABLES."""

@@ -10,7 +10,7 @@ from tierwise.host.cpu import process_cpu_s
 from tierwise.lab.engines.postgres.server import DATABASE
 from tierwise.model.extras import psycopg
 from tierwise.results import WaitClass
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 _SHARED = f"""
     SELECT pg_catalog.current_setting('block_size')::bigint AS page_bytes,
@@ -41,15 +41,6 @@ _UP_TO_16 = """
 
 _PAGES_OF_17 = "SELECT sum(blks_read)::bigint AS pages_read FROM pg_catalog.pg_stat_database"
 
-_SPACE = """
-    SELECT coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0)::bigint,
-           coalesce(sum(pg_catalog.pg_table_size(c.oid)), 0)::bigint,
-           coalesce(sum(pg_catalog.pg_indexes_size(c.oid)), 0)::bigint,
-           nullif(sum(pg_catalog.pg_stat_get_live_tuples(c.oid)), 0)::bigint
-    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-"""
-
 Ask = Callable[[str], list[dict[str, Any]]]
 """Runs a statement and gives its rows by column."""
 
@@ -61,12 +52,6 @@ def read_counters(ask: Ask, major_version: int, cpu_s: float | None) -> Counters
     if major_version <= 16:
         pages |= {"physical_reads": pages["pages_read"], "physical_writes": pages["pages_written"]}
     return Counters(cpu_s=cpu_s, **shared, **pages)
-
-
-def read_space(query: Callable[[str], list[Any]]) -> SpaceUse:
-    """Space of tables with their TOAST, and of indexes; without the catalogue. ``rows`` is an estimate."""
-    reserved, data, index, rows = query(_SPACE)[0]
-    return SpaceUse(rows=rows, reserved_bytes=reserved, data_bytes=data, index_bytes=index)
 
 
 CLIENT_APPLICATION = "tierwise-client"

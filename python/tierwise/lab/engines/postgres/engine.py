@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tierwise.lab.engines.documented import Salvage
 from tierwise.lab.engines.postgres.binaries import Binaries, major_of
-from tierwise.lab.engines.postgres.counters import PostgresWaitProbe, read_counters, read_space
+from tierwise.lab.engines.postgres.counters import PostgresWaitProbe, read_counters
 from tierwise.lab.engines.postgres.files import PostgresFiles
 from tierwise.lab.engines.postgres.server import (
     CHECKS,
@@ -25,7 +25,7 @@ from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import WaitSampler
 
 _SETTINGS = """
@@ -147,10 +147,6 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         """Server-wide counters; connected sessions may report up to a second late."""
         server = self._known_process()
         return read_counters(server.control.ask, major_of(self._version), server.cpu_s())
-
-    def space(self) -> SpaceUse | None:
-        """Space of all tables and indexes outside the catalogue."""
-        return read_space(self._query_as_client)
 
     def settings(self) -> dict[str, str]:
         """All of pg_settings, each as SHOW prints it, but for what the asking session has of its own."""

@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 CACHE = "block_cache"
 """Size of the block cache in bytes: the only option that RocksDB's file leaves out."""
@@ -244,12 +244,6 @@ class RocksAdapter(Adapter):
             page_bytes=page_bytes,
             commits=counted["write.self"] + counted["write.other"],
         )
-
-    def space(self) -> SpaceUse | None:
-        """Space of the table files; indexes and objects are not distinguished."""
-        reserved = self._database.property_int_value("rocksdb.total-sst-files-size") or 0
-        live = self._database.property_int_value("rocksdb.estimate-live-data-size") or 0
-        return SpaceUse(reserved_bytes=reserved, unused_bytes=reserved - min(live, reserved))
 
     def settings(self) -> dict[str, str]:
         """Every option and the version of RocksDB, from its options file."""

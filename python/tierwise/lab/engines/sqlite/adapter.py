@@ -9,22 +9,11 @@ from tierwise import _core
 from tierwise.lab.engines.commits import CommitSession, SqlCommitSession
 from tierwise.lab.engines.embedded.adapter import Adapter, Opening
 from tierwise.lab.engines.sqlite import settings as sqlite_settings
-from tierwise.model.errors import StatementError
 from tierwise.model.placement import Role
 from tierwise.results.faults import IntegrityCheck
-from tierwise.results.measurements import Counters, SpaceUse
+from tierwise.results.measurements import Counters
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
-_WALK_S = 10
-"""Longest time for the space analysis, which reads every page."""
-_SPACE = """
-    SELECT coalesce(entry.type, 'table'), sum(page.pgsize - page.unused),
-           sum(page.ncell) FILTER (WHERE entry.type = 'table' AND (page.pagetype = 'leaf' OR listed.wr))
-    FROM dbstat AS page
-    LEFT JOIN sqlite_schema AS entry ON entry.name = page.name
-    LEFT JOIN pragma_table_list AS listed ON listed.name = page.name AND listed.schema = 'main'
-    GROUP BY 1
-"""
 
 
 class SqliteAdapter(Adapter):
@@ -55,7 +44,7 @@ class SqliteAdapter(Adapter):
     def counters(self) -> Counters:
         """Requests as counted by the VFS; logical reads as counted by each connection's cache."""
         counts = json.loads(self._database.counts())
-        page_bytes = self._number("PRAGMA page_size")
+        page_bytes = int(self._rows("PRAGMA page_size")[0][0])
         data = counts["data"]
         return Counters(
             log_bytes=counts["log"]["written_bytes"],
@@ -68,27 +57,6 @@ class SqliteAdapter(Adapter):
             temp_bytes=counts["temp"]["written_bytes"],
             page_bytes=page_bytes,
             commits=counts["commits"],
-        )
-
-    def space(self) -> SpaceUse | None:
-        """Space from every page of the database; if that takes too long, only the number of free pages."""
-        page_bytes = self._number("PRAGMA page_size")
-        reserved = self._number("PRAGMA page_count") * page_bytes
-        try:
-            walked = self._rows(_SPACE, cap_s=_WALK_S)
-        except StatementError as error:
-            if not error.capped:
-                raise
-            free = self._number("PRAGMA freelist_count") * page_bytes
-            return SpaceUse(reserved_bytes=reserved, unused_bytes=free)
-        used = {kind: size for kind, size, _ in walked}
-        data, index = used.get("table", 0), used.get("index", 0)
-        return SpaceUse(
-            rows=sum(rows or 0 for _, _, rows in walked),
-            reserved_bytes=reserved,
-            data_bytes=data,
-            index_bytes=index,
-            unused_bytes=max(0, reserved - data - index),
         )
 
     def settings(self) -> dict[str, str]:
@@ -121,9 +89,6 @@ class SqliteAdapter(Adapter):
         """Close the last connection, which empties the log."""
         self._database.close()
 
-    def _number(self, sql: str) -> int:
-        return int(self._rows(sql)[0][0])
-
-    def _rows(self, sql: str, cap_s: float | None = None) -> list[list[Any]]:
-        rows: list[list[Any]] = json.loads(self._database.query(sql, cap_s))
+    def _rows(self, sql: str) -> list[list[Any]]:
+        rows: list[list[Any]] = json.loads(self._database.query(sql))
         return rows

@@ -9,7 +9,7 @@ from tierwise.lab.analysis.answer import Answer, Comparison
 from tierwise.lab.analysis.benchmark import Benchmark
 from tierwise.lab.analysis.conditions import HostRow
 from tierwise.lab.analysis.laps import LapCell, LapRow, chief_laps
-from tierwise.lab.analysis.measures import COUNTER_NAMES, kind_of, title_of
+from tierwise.lab.analysis.measures import kind_of, title_of
 from tierwise.lab.analysis.paper import PaperRow
 from tierwise.lab.analysis.rows import Row
 from tierwise.lab.analysis.sentences import Words
@@ -122,13 +122,6 @@ def _point(line: SweepLine, point: SweepPoint) -> Cell:
 
 Colours = Mapping[str, str]
 """Placement -> name of its colour."""
-
-LAP_COUNTERS = [
-    name
-    for name in COUNTER_NAMES
-    if name not in {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
-]
-"""Counters that both a lap and a whole run have."""
 
 
 def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:

@@ -18,7 +18,6 @@ from tierwise.lab.analysis.sweeps import SweepResult
 from tierwise.lab.analysis.validity import Validity
 from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep
 from tierwise.lab.report.study.document import (
-    LAP_COUNTERS,
     benchmark_table,
     comparison_table,
     counter_table,
@@ -178,7 +177,7 @@ def _counters(comparison: Comparison, amplification: Sequence[Block], brief: boo
     capped = any(lap.some_stopped for lap in comparison.laps)
     blocks += [_note("counters"), *([_note("capped counters")] if capped else []), *amplification]
     if comparison.laps and not brief:
-        tables = [counter_table(lap.cells, LAP_COUNTERS, lap.label) for lap in comparison.laps]
+        tables = [counter_table(lap.cells, COUNTER_NAMES, lap.label) for lap in comparison.laps]
         blocks.append(Section("Counters of each lap", tables, folded=True))
     yield Section("Counters", blocks)
 

@@ -135,7 +135,7 @@ def _prove(bench: Bench, run: RunResult, verifier: PlacementVerifier) -> RunResu
     bench.progress("proving the placement")
     bench.storage.set_timing(False)
     bench.engine.checkpoint()
-    proven = run.changed(proof=verifier.verify(run.counters), space=bench.engine.space())
+    proven = run.changed(proof=verifier.verify(run.counters))
     leaks = proof.problems_of(proven.proof)
     return failed(proven, [*proven.problems, *leaks]) if leaks else proven
 
