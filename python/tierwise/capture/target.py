@@ -184,7 +184,7 @@ def for_program(program: str, what: str) -> Rules:
 def program_of(pid: int) -> str:
     """Name of a process as the kernel shows it; empty if it is gone."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
     except OSError:
         return ""
 

@@ -1,4 +1,4 @@
-"""CPU time of a process and all that it has started, and the priority of a thread."""
+"""What the kernel tells of processes (proc_pid_stat(5)): their CPU time; and the priority of a thread."""
 
 from __future__ import annotations
 
@@ -10,6 +10,26 @@ from pathlib import Path
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _TRIES = 10
+
+
+def stat_fields(process: Path) -> list[str] | None:
+    """Fields of a process or thread from its state on; ``None`` if it is gone.
+
+    The name before them may be any bytes: the kernel cuts it amid a character.
+    """
+    try:
+        text = (process / "stat").read_text("ascii", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def all_stat_fields() -> Iterator[tuple[int, list[str]]]:
+    """Pid and those fields of every process that this one may read."""
+    for process in Path("/proc").glob("[0-9]*"):  # a longer pattern raises where one ends meanwhile
+        with contextlib.suppress(PermissionError):
+            if (fields := stat_fields(process)) is not None:
+                yield int(process.name), fields
 
 
 @dataclass(frozen=True)
@@ -27,7 +47,7 @@ def process_cpu_s(pid: int) -> float | None:
 
 def thread_cpu_s(pid: int, tid: int) -> float | None:
     """CPU seconds of one thread of a process, to 10 ms; ``None`` if it is gone."""
-    usage = _usage(Path(f"/proc/{pid}/task/{tid}/stat"))
+    usage = _read(pid, f"task/{tid}")
     return None if usage is None else usage.own_ticks * _TICK_S
 
 
@@ -68,22 +88,16 @@ def _descendants(root_pid: int, table: dict[int, _Usage]) -> set[int]:
 
 
 def _table() -> dict[int, _Usage]:
-    pids = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
-    usages = {pid: _read(pid) for pid in pids}
-    return {pid: usage for pid, usage in usages.items() if usage is not None}
+    return {pid: _usage(fields) for pid, fields in all_stat_fields()}
 
 
-def _read(pid: int) -> _Usage | None:
-    return _usage(Path(f"/proc/{pid}/stat"))
+def _read(pid: int, thread: str = "") -> _Usage | None:
+    fields = stat_fields(Path(f"/proc/{pid}") / thread)
+    return None if fields is None else _usage(fields)
 
 
-def _usage(stat: Path) -> _Usage | None:
-    """Fields ppid, utime, stime, cutime and cstime of proc_pid_stat(5)."""
-    try:
-        text = stat.read_text("ascii", "replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = text.rpartition(")")[2].split()
+def _usage(fields: list[str]) -> _Usage:
+    """Fields ppid, utime, stime, cutime and cstime."""
     own, reaped = fields[11:13], fields[13:15]
     return _Usage(int(fields[1]), sum(map(int, own)), sum(map(int, reaped)))
 

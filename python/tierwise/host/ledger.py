@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from tierwise.host.cpu import stat_fields
 from tierwise.host.users import ServerUser
 from tierwise.model import lock
 from tierwise.model.errors import TierwiseError
@@ -95,13 +96,8 @@ def _boot_id() -> str:
 
 
 def _start_ticks(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat.rpartition(")")[2].split()
-    state, start_ticks = fields[0], fields[19]
-    return None if state in "ZX" else int(start_ticks)
+    fields = stat_fields(Path(f"/proc/{pid}"))
+    return None if fields is None or fields[0] in "ZX" else int(fields[19])
 
 
 @dataclass(frozen=True)

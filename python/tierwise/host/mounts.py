@@ -221,7 +221,7 @@ def _users(uses: Callable[[Path], bool]) -> dict[int, str]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if uses(process):
-                pids[int(process.name)] = (process / "comm").read_text().strip()
+                pids[int(process.name)] = (process / "comm").read_text("utf-8", "replace").strip()
     return pids
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.host import cgroups, ledger, shared_memory
+from tierwise.host import cgroups, cpu, ledger, shared_memory
 from tierwise.host.users import ServerUser, existing_account
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import open_file
@@ -61,8 +61,8 @@ class Process:
     def await_stop(self, what: str) -> None:
         """Wait until the process has stopped itself, as :data:`STOP_FIRST` does."""
         while self.running:
-            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
-            if state == "T":
+            fields = cpu.stat_fields(Path(f"/proc/{self.pid}"))
+            if fields is not None and fields[0] == "T":
                 return
             time.sleep(_POLL_S)
         raise TierwiseError(f"{what} ended before it began", "see that /bin/sh can be run")
@@ -255,16 +255,11 @@ def _accounts() -> set[int]:
 
 def _process_table() -> dict[int, tuple[int, int]]:
     """Parent and session of every live process except this one."""
-    table = {}
-    for process in Path("/proc").glob("[0-9]*"):  # a longer pattern raises where one ends meanwhile
-        try:
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] not in "ZX":
-            table[int(process.name)] = (int(fields[1]), int(fields[3]))
-    table.pop(os.getpid(), None)
-    return table
+    return {
+        pid: (int(fields[1]), int(fields[3]))
+        for pid, fields in cpu.all_stat_fields()
+        if fields[0] not in "ZX" and pid != os.getpid()
+    }
 
 
 _MOST_LOG_BYTES = 8 << 20

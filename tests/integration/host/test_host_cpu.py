@@ -1,4 +1,4 @@
-"""CPU time of process trees, and the users that servers run as."""
+"""What the kernel tells of processes, CPU time of process trees, and the users that servers run as."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import sys
 import pytest
 
 from support.engine_contract import open_directory
+from tierwise.capture.target import program_of
 from tierwise.host.cpu import process_cpu_s, tree_cpu_s
+from tierwise.host.ledger import Identity
+from tierwise.host.mounts import _users
+from tierwise.host.processes import _process_table
 from tierwise.host.users import ACCOUNT, ServerUser, server_user, unreachable_part
 
 TICKS_S = 0.05
@@ -90,3 +94,18 @@ def test_reach_goes_by_owner_group_and_mode(mode: int, uid: int, gid: int, open_
         inner.chmod(0o755)
         assert unreachable_part(inner, user) == (None if open_ else path)
         path.chmod(0o700)
+
+
+def test_a_process_whose_name_is_cut_amid_a_character_is_read_like_any_other() -> None:
+    renames = 'import ctypes; ctypes.CDLL(None).prctl(15, b"dump\\xc3"); print(flush=True); input()'
+    process = subprocess.Popen([sys.executable, "-c", renames], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == b"\n"
+        name = program_of(process.pid)
+        assert name == "dump\N{REPLACEMENT CHARACTER}"
+        assert _users(lambda folder: folder.name == str(process.pid)) == {process.pid: name}
+        assert _process_table()[process.pid][0] == os.getpid()
+        identity = Identity.of(process.pid)
+        assert identity is not None and identity.alive
+    finally:
+        process.communicate(b"\n")
