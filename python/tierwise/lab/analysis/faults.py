@@ -29,8 +29,6 @@ class CutRow(Record):
     durable: bool
     promise: str
     cuts: int
-    at_risk: int
-    """Cuts with unflushed sectors on a device."""
     lost: int
     """Cuts that lost acknowledged commits, damaged databases left out."""
     damaged: int
@@ -134,7 +132,6 @@ def _row(group: Group, groups: Mapping[tuple[str, str, str], Group], seed: int) 
         durable=harm.durable,
         promise=harm.promise,
         cuts=len(cuts),
-        at_risk=sum(cut.unflushed_sectors > 0 for cut in cuts),
         lost=len(lost),
         damaged=len(damaged),
         not_started=sum(cut.recovery_s is None for cut in damaged),
