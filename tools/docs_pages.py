@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Any
@@ -15,11 +16,52 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from tierwise.cli.manual import entries
+from tierwise.cli.commands import all_commands
 from tierwise.cli.schema import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#]+)(#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One command: its name with its arguments, its help, and names and help of arguments and options."""
+
+    name: str
+    help: str
+    parameters: list[tuple[str, str]]
+
+
+def entries() -> Iterator[Entry]:
+    """Every command, in the order of the help."""
+    for name, command in all_commands():
+        yield from _entries(f"tierwise {name}", command)
+
+
+def _entries(name: str, command: Any) -> Iterator[Entry]:
+    """Entry of a command, or of each command of a group."""
+    for subcommand in getattr(command, "commands", {}).values():
+        yield from _entries(f"{name} {subcommand.name}", subcommand)
+    if hasattr(command, "commands"):
+        return
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [
+        parameter
+        for parameter in command.params
+        if parameter.param_type_name == "option" and "--help" not in parameter.opts
+    ]
+    yield Entry(
+        name="".join([name, *(f" {_metavar(argument)}" for argument in arguments)]),
+        help=" ".join((command.help or "").split()),
+        parameters=[
+            *((_metavar(argument), argument.help or "") for argument in arguments),
+            *((", ".join([*option.opts, *option.secondary_opts]), option.help or "") for option in options),
+        ],
+    )
+
+
+def _metavar(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper())
 
 
 def commands() -> str:

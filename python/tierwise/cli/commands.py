@@ -39,7 +39,6 @@ _COMMANDS = {
     "recording": ("cli.recording:app", "List, show, redact and export recordings."),
     "disk": ("cli.disk:app", "Make emulated disks: block devices at the speed of a model."),
     "schema": ("cli.schema:schema", "Print the JSON Schema of a file or of JSON output."),
-    "manual": ("cli.manual:manual", "Print the manual page."),
     "validate": ("lab.cli.validate:run", "Measure the error of predictions."),
 }
 """Name -> module with the command or group of commands, and its line in the help."""

@@ -1,16 +1,13 @@
-"""The command line as a shell runs it: completion, the manual page, status and the one line of an error."""
+"""The command line as a shell runs it: completion, status and the one line of an error."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from support.commands import tierwise
 
 PROGRAM = Path(sys.executable).with_name("tierwise")
 
@@ -29,14 +26,6 @@ def test_a_locale_without_dashes_gets_escapes() -> None:
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "\\u2013" in done.stdout
-
-
-def test_the_manual_can_be_read() -> None:
-    if not (shutil.which("man") and shutil.which("groff")):
-        pytest.skip("needs Debian's packages man-db and groff")
-    page = tierwise("manual").stdout
-    shown = subprocess.run(["man", "-l", "-"], input=page, capture_output=True, text=True, check=True)
-    assert "tierwise study run STUDY" in shown.stdout
 
 
 @pytest.mark.parametrize("program", [[PROGRAM], [sys.executable, "-m", "tierwise"]], ids=["script", "module"])

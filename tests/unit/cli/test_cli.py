@@ -52,11 +52,6 @@ def test_the_help_fits_and_names_every_command() -> None:
     assert tierwise("--version").stdout.startswith("tierwise ")
 
 
-def test_the_manual_has_every_command() -> None:
-    page = tierwise("manual").stdout
-    assert all(f".SS tierwise {name}".replace("-", "\\-") in page for name in COMMANDS)
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_there(shell: str) -> None:
     script = tierwise("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
