@@ -249,8 +249,8 @@ def test_slots_of_a_block_have_the_same_random_numbers_and_all_others_their_own(
     watcher = Watcher()
     run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
     seeds: dict[tuple[str, int], list[int]] = {}
-    for row, seed in zip(watcher.rows, bench.seeds, strict=True):
-        seeds.setdefault((row.kind, row.block), []).append(seed)
+    for slot, seed in zip(watcher.rows, bench.seeds, strict=True):
+        seeds.setdefault((slot.kind, slot.block), []).append(seed)
     assert {key: len(set(values)) for key, values in seeds.items()} == {
         ("slot", 0): 1,
         ("slot", 1): 1,

@@ -99,11 +99,7 @@ class CaseInSlots:
                     return
                 base = self.base.changed(**began, block=number)
                 for index, (name, kind) in enumerate(self._order(number, known)):
-                    # Placements are compared with the same work. What a slot repeats of another is in the cache,
-                    # deleted already, or written as it is.
-                    work = "slots" if kind == "slot" else f"{kind} {index}"
-                    random = Random(f"{self.seed} {case.name} {number} {work}")
-                    yield self._slot(up[name], kind, base, random.randrange(1, 1 << 31))
+                    yield self._slot(up[name], kind, base, self._seed_of_client(number, kind, index))
 
     def _up(self, placement: str, template: Path) -> AbstractContextManager[Placed]:
         self.progress(f"bringing {placement} up")
@@ -120,6 +116,14 @@ class CaseInSlots:
             if block > 0 and _recordings(known, name) < self.spec.recordings:
                 order += [(name, "beside"), (name, "recorded"), (name, "beside")]
         return order
+
+    def _seed_of_client(self, block: int, kind: Kind, index: int) -> int:
+        """Of a slot: placements of a block are compared with the same work, and no other slot repeats it.
+
+        What a slot repeats of an earlier one is in the cache, deleted already, or written as it is.
+        """
+        work = "slots" if kind == "slot" else f"{kind} {index}"
+        return Random(f"{self.seed} {self.case.name} {block} {work}").randrange(1, 1 << 31)
 
     def _slot(self, placed: Placed, kind: Kind, base: Row, seed: int) -> Row:
         self.progress(f"{kind} on {placed.placement}")
