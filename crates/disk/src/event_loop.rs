@@ -72,6 +72,20 @@ impl Spin {
         }
     }
 
+    /// How long to wait for a request that is due, after a sleep that ended at its time. A real-time thread hardly
+    /// polls: it wakes at once on a busy core, and keeps others off its own.
+    fn wait(&self, due: Nanos, slept_until: Nanos, now: Nanos, realtime: bool) -> Wait {
+        let polled = if realtime { SHORTEST } else { self.lateness };
+        let wake_at = due.saturating_sub(polled);
+        // It has slept for this request, and has since learned to sleep for longer: to poll the rest is less.
+        let near = !realtime && due.saturating_sub(slept_until) <= self.longest;
+        if near || wake_at <= now {
+            Wait::Poll
+        } else {
+            Wait::Until(wake_at)
+        }
+    }
+
     fn slept(&mut self, late: Nanos) {
         let next = if late > self.lateness {
             self.lateness + 9 * STEP
@@ -137,23 +151,10 @@ impl ServedDevice {
     fn wait(&self, slept_until: Nanos) -> Wait {
         let due = self.pacer.next_due();
         self.watched.set_due(due);
-        let Some(due) = due else {
-            return Wait::Forever;
-        };
         let realtime = self.watched.is_realtime();
-        let spin = if realtime {
-            SHORTEST
-        } else {
-            self.spin.lateness
-        };
-        let wake_at = due.saturating_sub(spin);
-        // It has slept for this request, and has since learned to sleep for longer: to poll the rest is less.
-        let near = !realtime && due.saturating_sub(slept_until) <= self.spin.longest;
-        if near || wake_at <= clock::now() {
-            Wait::Poll
-        } else {
-            Wait::Until(wake_at)
-        }
+        due.map_or(Wait::Forever, |due| {
+            self.spin.wait(due, slept_until, clock::now(), realtime)
+        })
     }
 
     fn arrive(&mut self, incoming: &Incoming<'_>) {
@@ -259,4 +260,23 @@ pub(crate) enum Obeyed {
     Stats(DeviceStats),
     Cut(CutReport),
     Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_time_thread_sleeps_where_others_poll() {
+        let (spin, due, now) = (Spin::new(50_000), 1_000_000, 960_000);
+        assert_eq!(spin.wait(due, 0, now, false), Wait::Poll);
+        assert_eq!(
+            spin.wait(due, 0, now, true),
+            Wait::Until(due - SHORTEST),
+            "its reader may be on this core"
+        );
+        assert_eq!(spin.wait(due, 0, due - SHORTEST, true), Wait::Poll);
+        assert_eq!(spin.wait(due, 0, 900_000, false), Wait::Until(due - 50_000));
+        assert_eq!(spin.wait(due, 970_000, 900_000, false), Wait::Poll);
+    }
 }
