@@ -21,8 +21,8 @@ from tierwise.predict.space import RoleSpace
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15
-"""Ratio of two predicted rates up to which they are taken as equal, whatever their intervals: the median
-error of predictions in the prospective round (docs/evidence/accuracy.md)."""
+"""Ratio of two predicted rates up to which they are taken as equal, whatever their intervals. Predictions of
+loads never seen before err by nearly as much in the median (docs/evidence/accuracy.md)."""
 
 
 class Option(Record):
