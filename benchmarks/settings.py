@@ -53,6 +53,11 @@ def main() -> int:
     return 0
 
 
+def _seed() -> int:
+    """Of a client's random numbers: what it repeats would be in the cache, or written as it is."""
+    return random.randrange(1, 1 << 31)
+
+
 def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Path) -> None:
     """Print the predicted and the measured ratio of the rates, with 95 % intervals."""
     client, server, setting = SETTINGS[case.engine]
@@ -66,16 +71,16 @@ def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Pa
             own.mkdir(exist_ok=True)
             up.append(undo.enter_context(placed(each, placement, template, own, 1, drop_caches=False)))
             up[-1].warm_up()
-            up[-1].run(options.seconds)
+            up[-1].run(options.seconds, _seed())
             up[-1].settle()
         recording = folder / "recording"
-        up[0].run(2 * options.seconds, recording)
+        up[0].run(2 * options.seconds, _seed(), recording)
         up[0].settle()
         ratios = []
         for _ in range(options.pairs):
-            rates = dict.fromkeys(random.sample([0, 1], 2), 0.0)
+            rates, seed = dict.fromkeys(random.sample([0, 1], 2), 0.0), _seed()
             for number in rates:
-                done = up[number].run(options.seconds)
+                done = up[number].run(options.seconds, seed)
                 rates[number] = done["transactions"] / done["elapsed_s"]
                 up[number].settle()
             ratios.append(rates[1] / rates[0])
