@@ -15,7 +15,7 @@ use tierwise_device::Nanos;
 
 use crate::clock;
 
-/// The value of [`Due`] while nothing is inside the device.
+/// The due time while nothing is inside the device.
 const NEVER: Nanos = Nanos::MAX;
 
 /// What the serving and the watching thread tell each other: when the next answer is due, and whether the serving
