@@ -85,7 +85,9 @@ def _recorded(engine: PostgresEngine, seconds: float) -> Made:
     before = Took()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "recording"
-        with Session(of_pid(engine.server_pid or 0), out, Schedule(), lambda _: None) as session:
+        with Session(
+            of_pid(engine.server_pid or 0), out, Schedule(seconds, duty=0.1), lambda _: None
+        ) as session:
             attaching = before.since()
             session.run(seconds=seconds)
             before = Took()

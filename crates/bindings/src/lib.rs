@@ -48,7 +48,7 @@ mod _core {
 
     #[pymodule_export]
     use super::record::{
-        PyRecorder, PyRules, default_burst_s, recording_impossible, require_schedule,
+        PyRecorder, PyRules, default_burst_s, default_duty, recording_impossible, require_schedule,
     };
 
     #[pymodule_export]

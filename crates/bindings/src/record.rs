@@ -303,6 +303,12 @@ pub fn require_schedule(
     refused.map(drop).map_err(|error| for_user(py, &error))
 }
 
+/// Share of the time to record by default, of a recording of these seconds.
+#[pyfunction]
+pub fn default_duty(seconds: f64) -> f64 {
+    tierwise_recorder::default_duty(seconds)
+}
+
 /// Length of a burst by default, in seconds.
 #[pyfunction]
 pub fn default_burst_s(seconds: Option<f64>, duty: f64) -> f64 {

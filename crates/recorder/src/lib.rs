@@ -42,7 +42,9 @@ pub use host::processes::first_processes;
 pub use host::sockets::{Peer, Sockets};
 pub use order::{Order, record};
 pub use request_counter::{OwnedRequests, RequestCounter};
-pub use schedule::{DEFAULT_LIMIT_BYTES, Schedule, default_burst_s, megabytes};
+pub use schedule::{
+    DEFAULT_LIMIT_BYTES, DEFAULT_S, Schedule, default_burst_s, default_duty, megabytes,
+};
 pub use session::{Session, Subject};
 pub use tierwise_input::UserError;
 pub use tracer::{Places, impossible};

@@ -17,6 +17,21 @@ const FEW_BURSTS: f64 = 8.0;
 const SHORT_BURST_S: f64 = 0.1;
 const LEAST_BURST_S: f64 = 0.01;
 
+/// Length of a recording, unless another is asked.
+pub const DEFAULT_S: f64 = 120.0;
+/// Events of this time predict within some percent (docs/how-to/record.md).
+const ENOUGH_EVENTS_S: f64 = 4.8;
+/// A server that uses all cores loses 10 to 12 % of its rate within bursts: at most 0.5 % of it at this duty.
+const LEAST_DEFAULT_DUTY: f64 = 1.0 / 25.0;
+const MOST_DEFAULT_DUTY: f64 = 1.0 / 10.0;
+
+/// Share of the time in which events are recorded, unless another is asked: 1/25, and more of a recording that is
+/// shorter than two minutes, up to 1/10.
+#[must_use]
+pub fn default_duty(seconds: f64) -> f64 {
+    (ENOUGH_EVENTS_S / seconds).clamp(LEAST_DEFAULT_DUTY, MOST_DEFAULT_DUTY)
+}
+
 /// Length of a burst: half a second, or an eighth of what is recorded; a quarter of very little. Of a recording without
 /// pauses, or of no known length, half a second.
 #[must_use]
@@ -217,6 +232,12 @@ mod tests {
 
     fn schedule_of(seconds: f64, duty: f64, burst_s: f64) -> Result<Schedule, UserError> {
         Schedule::new(Some(seconds), duty, burst_s, DEFAULT_LIMIT_BYTES)
+    }
+
+    #[test]
+    fn short_recordings_have_a_greater_duty_by_default() {
+        let duties = [3600.0, DEFAULT_S, 60.0, 48.0, 5.0].map(default_duty);
+        assert_eq!(duties, [0.04, 0.04, 0.08, 0.1, 0.1]);
     }
 
     #[test]

@@ -13,8 +13,6 @@ from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import mean_half_width
 
-DEFAULT_DUTY = "1/10"
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -24,8 +22,8 @@ class Schedule:
     exceed ``limit_bytes``, events are taken in a smaller share of the time; one of unknown length ends early.
     """
 
-    seconds: float | None = 60.0
-    duty: float = 0.1
+    seconds: float | None
+    duty: float
     burst_s: float = 0.5
     limit_bytes: int = 1_000_000_000
 

@@ -16,7 +16,7 @@ from tierwise import _core
 from tierwise.capture import sql_session as data_sources
 from tierwise.capture.day import DayRecorder
 from tierwise.capture.record import Enough, record_command, record_running
-from tierwise.capture.schedule import DEFAULT_DUTY, BurstCost, DayPlan, Schedule, Taken, parse_duty
+from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
 from tierwise.cli import printing
 from tierwise.cli.options import DsnFile, progress_console
@@ -120,7 +120,7 @@ Time = Annotated[
     typer.Option(
         "--duration",
         metavar="TIME",
-        help="for example 30s or 10min; default 60s, until the command ends, or 24h with --every",
+        help="for example 30s or 10min; default 2min, until the command ends, or 24h with --every",
     ),
 ]
 Every = Annotated[
@@ -137,7 +137,10 @@ UntilUsable = Annotated[
     str | None,
     typer.Option(help="record until the recording is usable, at most for this time, such as 10min"),
 ]
-Duty = Annotated[str | None, typer.Option(help="share of the time to record; default 1/10, for a command 1")]
+Duty = Annotated[
+    str | None,
+    typer.Option(help="share of the time to record; default 1/25, up to 1/10 if below 2min, for a command 1"),
+]
 Burst = Annotated[
     str | None,
     typer.Option(
@@ -168,7 +171,8 @@ BufferContent = Annotated[
         "page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
     ),
 ]
-_DEFAULT_S = 60.0
+_DEFAULT_S = 120.0
+_DEFAULT_EACH_S = 60.0
 _MB = 1_000_000
 _DEFAULT_DAY = "24h"
 
@@ -259,7 +263,7 @@ def _schedule(
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     if seconds is None and not whole:
         seconds = _DEFAULT_S
-    share = parse_duty(duty or ("1" if whole else DEFAULT_DUTY))
+    share = 1.0 if duty is None and whole else _duty(duty, seconds or _DEFAULT_S)
     return Schedule(
         seconds=seconds,
         duty=share,
@@ -272,13 +276,17 @@ def _day(
     duration: str | None, every: str, each: str | None, duty: str | None, burst: str | None, limit_mb: int
 ) -> DayPlan:
     every_s = parse_duration_s(every, "--every")
-    each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
-    share = parse_duty(duty or DEFAULT_DUTY)
+    each_s = min(_DEFAULT_EACH_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
+    share = _duty(duty, each_s)
     return DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
         each=Schedule(each_s, share, _burst_s(burst, each_s, share), limit_mb * _MB),
     )
+
+
+def _duty(duty: str | None, seconds: float) -> float:
+    return _core.default_duty(seconds) if duty is None else parse_duty(duty)
 
 
 def _burst_s(burst: str | None, seconds: float | None, duty: float) -> float:

@@ -137,7 +137,7 @@ def _recording_cost() -> Check:
     """Known before one tries it; docs/how-to/record.md says how it was measured."""
     detail = (
         "a database that uses all cores loses 10 to 12 % of its rate within bursts of half a second, so "
-        "about 1 % at the default duty of 1/10"
+        "at most 0.5 % at the default duty of 1/25"
     )
     return Check("cost of recording", True, detail)
 

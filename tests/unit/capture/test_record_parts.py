@@ -40,7 +40,7 @@ def test_no_duty(text: str) -> None:
 )
 def test_no_schedule(options: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="--"):
-        Schedule(**options)
+        Schedule(**{"seconds": 60.0, "duty": 0.1} | options)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.capture.schedule import DEFAULT_DUTY, parse_duty
+from tierwise.capture.schedule import parse_duty
 from tierwise.cli import options as opt
 from tierwise.cli.output import Format, FormatOption, print_document, show, warn
 from tierwise.cli.printing import echo
@@ -151,7 +151,9 @@ def run(
     record: Annotated[
         Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
     ] = None,
-    duty: Annotated[str, typer.Option(help="share of the time to record with --record")] = DEFAULT_DUTY,
+    duty: Annotated[
+        str | None, typer.Option(help="share of the time to record with --record; default 1/10")
+    ] = None,
     hosts: Annotated[
         str | None,
         typer.Option(
@@ -189,9 +191,9 @@ def run(
         raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
     if study == ALL and record is not None:
         raise TierwiseError('--record: "all" records nothing', "name one study, or leave out --record")
-    if record is None and duty != DEFAULT_DUTY:
+    if record is None and duty is not None:
         raise TierwiseError("--duty is of --record", "add --record, or leave it out")
-    recordings = None if record is None else Recordings(record, parse_duty(duty))
+    recordings = None if record is None else Recordings(record, parse_duty("1/10" if duty is None else duty))
     if dry_run:
         for each in _of_papers() if study == ALL else [studies.load(study)]:
             chosen, skipped = runner.restrict_to_runnable(options.applied_to(each))

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use tierwise_recorder::{
-    DEFAULT_LIMIT_BYTES, Order, Schedule, UserError, Wanted, default_burst_s, role_by_path,
+    DEFAULT_LIMIT_BYTES, DEFAULT_S, Order, Schedule, UserError, Wanted, default_burst_s,
+    default_duty, role_by_path,
 };
 
 /// What `--help` prints.
@@ -25,8 +26,9 @@ Which database, one of:
 
 Options:
   -o, --output DIR  new directory for the recording
-  --duration TIME   how long to record, such as 30s, 10min or 1h; default 60s
-  --duty SHARE      share of that time in which events are taken; default 1/10
+  --duration TIME   how long to record, such as 30s, 10min or 1h; default 2min
+  --duty SHARE      share of that time in which events are taken; default 1/25, and
+                    of less than two minutes more: 4.8 s of events, up to 1/10
   --burst TIME      length of one burst; default 500ms, or an eighth of what is
                     recorded if that is shorter
   --limit MB        largest size of the recording; events are taken in a smaller
@@ -48,7 +50,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
     let mut words = words;
     let (mut wanted, mut out, mut rules, mut roles) = (Vec::new(), None, None, Vec::new());
     let (mut seconds, mut duty, mut burst_s, mut limit_bytes) =
-        (60.0, 0.1, None, DEFAULT_LIMIT_BYTES);
+        (DEFAULT_S, None, None, DEFAULT_LIMIT_BYTES);
     while let Some(word) = words.next() {
         let (option, mut given) = match word.split_once('=') {
             Some((option, value)) => (option.to_owned(), Some(value.to_owned())),
@@ -69,7 +71,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
             "--role" => roles.push(role_by_path(&value()?)?),
             "--duration" => seconds = time_s(&option, &value()?)?,
             "--burst" => burst_s = Some(time_s(&option, &value()?)?),
-            "--duty" => duty = share(&option, &value()?)?,
+            "--duty" => duty = Some(share(&option, &value()?)?),
             "--limit" => limit_bytes = number::<u64>(&option, &value()?)?.saturating_mul(1_000_000),
             _ => return Err(wrong(format!("there is no option {option}"))),
         }
@@ -79,6 +81,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
         let asked = "record what? give one of --data-dir, --pid and --engine";
         return Err(wrong(asked));
     };
+    let duty = duty.unwrap_or_else(|| default_duty(seconds));
     let burst_s = burst_s.unwrap_or_else(|| default_burst_s(Some(seconds), duty));
     Ok(Asked::Recording(Order {
         wanted,
