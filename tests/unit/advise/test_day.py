@@ -205,7 +205,7 @@ def test_python_opens_a_day(day: Path) -> None:
     ],
 )
 def test_recordings_are_as_far_apart_as_the_limits_ask(recordings: Sequence[Taken], period_s: float) -> None:
-    plan = DayPlan(3900, 60, Schedule(10))
+    plan = DayPlan(3900, 60, Schedule(10, 0.1))
     assert plan.shortest_period(recordings, elapsed_s=300)[0] == pytest.approx(period_s)
 
 
@@ -218,7 +218,7 @@ def test_the_cost_has_an_interval_from_two_recordings_on() -> None:
 
 
 def test_a_recording_that_breaks_the_limit_is_known() -> None:
-    plan = DayPlan(3600, 60, Schedule(10), most_bytes=10_000_000)
+    plan = DayPlan(3600, 60, Schedule(10, 0.1), most_bytes=10_000_000)
     assert not plan.is_exceeded_by([taken(size_mb=5)] * 2)
     assert plan.is_exceeded_by([taken(size_mb=5), replace(taken(), size_bytes=5_000_001)])
 
