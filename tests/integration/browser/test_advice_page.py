@@ -98,7 +98,7 @@ def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_p
     advised = {"log": "ssd-nvme-dc", "data": "ssd-nvme-dc", "index": "ssd-nvme-dc"}
     assert placement(browser) == advised
     headline = browser.find_element("css selector", "h1").text.replace("\u2060", "")
-    text = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$ a month\."
+    text = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$/month\."
     assert re.fullmatch(text, headline)
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0
