@@ -21,6 +21,7 @@ from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.predict.bounds import bound
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
+from tierwise.predict.setting_data import settings_of
 from tierwise.report.recording.prediction import answer_sentence
 
 ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
@@ -41,7 +42,7 @@ def answer(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
-    name, known = settings.settings_of(engine)
+    name, known = settings_of(engine)
     assert name == engine and known
     assert all(
         setting.source.startswith("https://") and setting.loses and setting.there and setting.back
