@@ -24,14 +24,12 @@ from support.browsers import (
     webdriver,
 )
 from support.fake_memory import advice as advice_with_memory
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import predictor
 from support.fake_tables import tables_predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.tables import tables_beside
 from tierwise.device_models.instances import find_instances
-from tierwise.predict import RECORDED, Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
+from tierwise.predict import RECORDED
 from tierwise.report.advice import Subject, advice_page, subject
 
 ActionChains, Keys = webdriver.ActionChains, webdriver.Keys
@@ -45,7 +43,7 @@ MOST_BYTES = 1_500_000
 
 def made(recording: str = "shop", **facts: Any) -> Subject:
     """An advice on the toy recording, whose files are on a slow disk."""
-    toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
+    toy = predictor(**facts)
     return subject(toy, advise(toy, AdviceOptions(DEVICES)), Terms(), Path(recording))
 
 
