@@ -93,7 +93,7 @@ def _sample(device: Device, op: str, depth: int) -> Sample:
         p50_us=result["clat_ns"]["percentile"]["50.000000"] / 1e3,
         per_s=result["iops"],
         server_us=1e6 * stats.cpu_s / max(result["total_ios"], 1) if stats else 0.0,
-        overrun_p99_us=stats.overrun_p99_us if stats else 0.0,
+        overrun_p99_us=stats.deadline_overrun.p99_us if stats and stats.deadline_overrun else 0.0,
         foreign_cores=foreign_cores,
     )
 

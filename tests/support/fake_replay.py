@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tierwise import _core
+from tierwise.predict.counting import Unit
 from tierwise.predict.model_error import ModelError
-from tierwise.predict.predictor import Predictor
+from tierwise.predict.predictor import SEEDS, Predictor
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import About
 
@@ -151,8 +152,12 @@ def predictor(
     fake: FakeReplay | None = None,
     warnings: Sequence[str] = (),
     model_error: ModelError | None = None,
-    **more: Any,
+    *,
+    seeds: int = SEEDS,
+    unit: Unit | None = None,
+    **facts: Any,
 ) -> Predictor:
-    """A predictor over the fake; it has calibrated nothing if no error of the model is given."""
+    """A predictor over the fake, whose recording says these facts of itself; it has calibrated nothing."""
     error = ModelError() if model_error is None else model_error
-    return Predictor(about(), warnings, Replayer(fake or FakeReplay()), model_error=error, **more)
+    replayer = Replayer(fake or FakeReplay())
+    return Predictor(about(**facts), warnings, replayer, seeds=seeds, model_error=error, unit=unit)

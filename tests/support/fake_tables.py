@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from support.fake_replay import GB, REQUESTS, SERVICE_US, FakeReplay, _io, about
+from support.fake_replay import GB, REQUESTS, SERVICE_US, FakeReplay, _io, predictor
 from tierwise import _core
 from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.savings import NO_TIME
 from tierwise.recording import Recording
@@ -72,7 +71,7 @@ def tables_predictor(names: Sequence[str], **facts: Any) -> Predictor:
         )
         for place, (name, share) in enumerate(zip(names, shares, strict=True))
     ]
-    made = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
+    made = predictor(**facts)
 
     def replay(path: Path, *, selected: Sequence[int]) -> Replayer:
         return Replayer(FakeTables(sum(shares[file] for file in selected)))

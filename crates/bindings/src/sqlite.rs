@@ -1,8 +1,5 @@
 //! The SQLite database that an engine's worker keeps open.
 
-use std::time::Duration;
-
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 use tierwise_load::Failure;
@@ -24,13 +21,10 @@ impl PySqliteDatabase {
         opened.map(Self).map_err(|failure| refused(py, failure))
     }
 
-    /// Run one statement, for a time in seconds at most; returns its rows as JSON.
-    #[pyo3(signature = (sql, cap_s=None))]
-    fn query(&self, py: Python<'_>, sql: &str, cap_s: Option<f64>) -> PyResult<String> {
-        let cap = cap_s.map(Duration::try_from_secs_f64).transpose();
-        let cap = cap.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    /// Run one statement; returns its rows as JSON.
+    fn query(&self, py: Python<'_>, sql: &str) -> PyResult<String> {
         let rows = py
-            .detach(|| self.0.query_within(sql, cap))
+            .detach(|| self.0.query(sql))
             .map_err(|failure| refused(py, failure))?;
         let row = |row: Vec<Value>| row.into_iter().map(cell).collect::<Vec<_>>();
         json(&rows.into_iter().map(row).collect::<Vec<_>>())

@@ -197,7 +197,7 @@ fn message(error: &Error) -> String {
 
 /// A database that is open: while it is, its log outlives the clients.
 pub struct Database {
-    open: Mutex<Option<(Session, StatementCap)>>,
+    open: Mutex<Option<Session>>,
     vfs: &'static Vfs,
 }
 
@@ -216,7 +216,7 @@ impl Database {
         let flushed = File::open(&address.places.data).and_then(|directory| directory.sync_all());
         flushed.map_err(|error| Failure::new(format!("flush of data's directory: {error}")))?;
         Ok(Self {
-            open: Mutex::new(Some((session, StatementCap::none()))),
+            open: Mutex::new(Some(session)),
             vfs,
         })
     }
@@ -226,26 +226,11 @@ impl Database {
     /// # Errors
     /// If the database is closed or SQLite refuses.
     pub fn query(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
-        self.query_within(sql, None)
-    }
-
-    /// As [`Database::query`], but stopped, and failed as `capped`, if it takes longer than this.
-    ///
-    /// # Errors
-    /// If the time is over, the database is closed or SQLite refuses.
-    pub fn query_within(
-        &self,
-        sql: &str,
-        cap: Option<Duration>,
-    ) -> Result<Vec<Vec<Value>>, Failure> {
         let mut open = self.locked();
-        let (session, limit) = open
+        let session = open
             .as_mut()
             .ok_or_else(|| Failure::new("the database is closed"))?;
-        let rows = limit.set(cap, &mut session.connection).and_then(|()| {
-            limit.begin();
-            session.rows(sql)
-        });
+        let rows = session.rows(sql);
         session.hand_in();
         rows.map_err(|error| failure(&error, self.vfs))
     }
@@ -282,7 +267,7 @@ impl Database {
         self.locked().take();
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<(Session, StatementCap)>> {
+    fn locked(&self) -> MutexGuard<'_, Option<Session>> {
         self.open.lock().expect("no panic under the lock")
     }
 }

@@ -177,7 +177,9 @@ def list_(format: FormatOption = Format.TEXT) -> None:
 
 
 def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
-    late = f"{of.overrun_p50_us:.1f}/{of.overrun_p99_us:.1f}/{of.overrun_max_us:.0f}"
+    late = numbers.NONE
+    if overrun := of.deadline_overrun:
+        late = f"{overrun.p50_us:.1f}/{overrun.p99_us:.1f}/{overrun.max_us:.0f}"
     for part in of.partitions.values():
         yield [
             Cell(of.name, below=(Text(of.profile, Tone.QUIET), Text(part.name, Tone.QUIET))),

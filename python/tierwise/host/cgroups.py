@@ -176,22 +176,6 @@ def _version(hierarchy: Path | None) -> int | None:
     return None if hierarchy is None else 2 if hierarchy == _unified() else 1
 
 
-def make_memory_group(name: str) -> Path | None:
-    """Make a group whose memory can be limited; ``None`` where that is not possible."""
-    return _make(_memory(), name)
-
-
-def memory_group(name: str) -> Path | None:
-    """Path of a memory group that exists or existed."""
-    hierarchy = _memory()
-    return None if hierarchy is None else hierarchy / PARENT / name
-
-
-def remove_memory_group(name: str) -> None:
-    """Remove a memory group; no process may be left in it."""
-    _remove(_memory(), name)
-
-
 def wait_until_joined(pid: int) -> None:
     """Wait until a process that was just started has joined the group made for it.
 
@@ -269,7 +253,7 @@ class MemoryLimit:
         name = f"memory-{secrets.token_hex(4)}"
         entry = ledger.add("limit", name)
         try:
-            group = make_memory_group(name)
+            group = _make(_memory(), name)
             if group is None:
                 raise TierwiseError("memory: no control group can be made", "see tierwise doctor")
             _write_limits(group, size_bytes)
@@ -325,11 +309,11 @@ def impossible() -> str | None:
 
 def remove(entry: ledger.Entry) -> None:
     """Undo an entry of the ledger; kill processes that are still in the group."""
-    group = memory_group(entry.name)
-    for pid in members(group) if group is not None else []:
+    hierarchy = _memory()
+    for pid in [] if hierarchy is None else members(hierarchy / PARENT / entry.name):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    remove_memory_group(entry.name)
+    _remove(hierarchy, entry.name)
     entry.remove()
 
 

@@ -190,7 +190,7 @@ def spawn(
 def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:
     if log is None:
         return Path(os.devnull).open("wb")
-    return open_log(log) if isinstance(log, Path) else contextlib.nullcontext(log)
+    return open_file(log, "append") if isinstance(log, Path) else contextlib.nullcontext(log)
 
 
 def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
@@ -273,8 +273,3 @@ def read_end(path: Path, start_bytes: int = 0) -> str:
     with path.open("rb") as file:
         file.seek(max(start_bytes, file.seek(0, os.SEEK_END) - _MOST_LOG_BYTES))
         return file.read(_MOST_LOG_BYTES).decode("utf-8", "replace")
-
-
-def open_log(path: Path) -> IO[bytes]:
-    """Open a log to append to; create it if missing, and never follow a link."""
-    return open_file(path, "append")

@@ -24,14 +24,12 @@ from support.browsers import (
     webdriver,
 )
 from support.fake_memory import advice as advice_with_memory
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import predictor
 from support.fake_tables import tables_predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.tables import tables_beside
 from tierwise.device_models.instances import find_instances
-from tierwise.predict import RECORDED, Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
+from tierwise.predict import RECORDED
 from tierwise.report.advice import Subject, advice_page, subject
 
 ActionChains, Keys = webdriver.ActionChains, webdriver.Keys
@@ -45,7 +43,7 @@ MOST_BYTES = 1_500_000
 
 def made(recording: str = "shop", **facts: Any) -> Subject:
     """An advice on the toy recording, whose files are on a slow disk."""
-    toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
+    toy = predictor(**facts)
     return subject(toy, advise(toy, AdviceOptions(DEVICES)), Terms(), Path(recording))
 
 
@@ -98,7 +96,7 @@ def test_the_page_opens_at_the_advice_and_fits(browser: Any, page: Path, width_p
     advised = {"log": "ssd-nvme-dc", "data": "ssd-nvme-dc", "index": "ssd-nvme-dc"}
     assert placement(browser) == advised
     headline = browser.find_element("css selector", "h1").text.replace("\u2060", "")
-    text = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$ a month\."
+    text = r"Move .* to ssd-nvme-dc: [\d.]+ times the throughput for [\d.]+\s\$/month\."
     assert re.fullmatch(text, headline)
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth - {root}.clientWidth") == 0

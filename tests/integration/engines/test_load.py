@@ -15,12 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from support.engine_sessions import superuser_dsn
 from tierwise import _core
 from tierwise.host import ledger
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.results import Latency
@@ -160,23 +158,6 @@ def test_values_reach_columns_of_any_type(engine: Engine, database: psycopg.Conn
 
     row = "a = 7 AND b = 7 AND c = 0.5 AND d = 7 AND e = E'it''s\\t\\\\.' AND g = '2003-05-17' AND h = 7"
     assert value_of(database, f"SELECT count(*) FROM t WHERE {row} AND f IS NOT NULL") == 2
-
-
-def test_deadlocks_are_retried_and_counted(engine: Engine, database: psycopg.Connection[Any]) -> None:
-    database.execute("CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)")
-    assert isinstance(engine, PostgresEngine)
-    coin = {"kind": "uniform", "low": 1, "high": 2}
-    update = "UPDATE t SET n = n + 1 WHERE id = :{}"
-    steps = [{"repeat": 1, "draw": [], "sql": [update.format("a"), update.format("b")]}]
-    workload = simple("", {"a": coin, "b": coin}, autocommit=False, steps=steps)
-    with psycopg.connect(superuser_dsn(engine), autocommit=True) as superuser:
-        superuser.execute("ALTER SYSTEM SET deadlock_timeout = '1ms'")
-        superuser.execute("SELECT pg_reload_conf()")
-        report = json.loads(_core.Clients("postgres", engine.dsn(), workload, 4, 1).run(transactions=2000))
-        superuser.execute("ALTER SYSTEM RESET deadlock_timeout")
-        superuser.execute("SELECT pg_reload_conf()")
-    assert report["retries"] > 0
-    assert value_of(database, "SELECT sum(n) FROM t") == 2 * report["transactions"] == 4000
 
 
 def test_sessions_carry_the_name_of_the_clients(engine: Engine, database: psycopg.Connection[Any]) -> None:

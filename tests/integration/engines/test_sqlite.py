@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,27 +50,6 @@ def test_a_change_is_logged_where_the_kind_of_log_has_its_place(mode: str) -> No
 
 def files_under_all(engine: Engine) -> list[Path]:
     return [path for made in engine.directories.values() for path in files_under(made)]
-
-
-def test_a_kill_in_the_middle_of_transactions_loses_nothing() -> None:
-    with running(journal_mode="delete") as engine:
-        CASE.fill(engine, ROWS)
-        with Load(CASE, engine, clients=2, first=ROWS + 1) as load:
-            acknowledged = load.lap("insert", transactions=6)["rows"]
-            working = threading.Thread(target=insert_until_it_ends, args=(load,))
-            working.start()
-            time.sleep(0.1)
-            os.kill(engine.server_pid or 0, signal.SIGKILL)
-            working.join()
-        engine.crash_stop()
-        engine.start()
-        with Load(CASE, engine) as load:
-            assert load.lap("scan")["rows"] >= ROWS + acknowledged
-
-
-def insert_until_it_ends(load: Load) -> None:
-    with suppress(TierwiseError):
-        load.lap("insert", transactions=1_000_000, cap_s=20)
 
 
 def test_what_a_sort_spills_is_counted_as_temporary() -> None:

@@ -191,18 +191,7 @@ def test_a_report_of_many_studies_follows_no_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("part", ["", "question=*"])
 def test_rows_of_a_fleet_are_kept_in_ones_own_folder(part: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="rows are kept as Parquet")
-    example = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
-    asked = [
-        "fleet",
-        "advise",
-        example,
-        "--devices",
-        "nvme-dc",
-        "--seeds",
-        "2",
-        "--results",
-        tmp_path / "kept",
-    ]
+    asked = [*FLEET, "--results", tmp_path / "kept"]
     assert forked.command(*asked).status == 0
     foreign = next((tmp_path / "kept").glob(part)) if part else tmp_path / "kept"
     os.chown(foreign, NOBODY, NOBODY)
@@ -211,18 +200,7 @@ def test_rows_of_a_fleet_are_kept_in_ones_own_folder(part: str, tmp_path: Path) 
 
 def test_a_part_of_a_fleet_is_a_file_of_few_rows(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="rows are kept as Parquet")
-    example = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
-    asked = [
-        "fleet",
-        "advise",
-        example,
-        "--devices",
-        "nvme-dc",
-        "--seeds",
-        "2",
-        "--results",
-        tmp_path / "kept",
-    ]
+    asked = [*FLEET, "--results", tmp_path / "kept"]
     assert forked.command(*asked).status == 0
     part = next((tmp_path / "kept").glob("*/part-*.parquet"))
     part.rename(tmp_path / "moved")

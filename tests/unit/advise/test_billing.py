@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.fake_replay import GB, FakeReplay, about
+from support.fake_replay import GB, FakeReplay
 from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import Terms
 from tierwise.advise.costs import Bill, Costs, RecordedVolume, billing_notes, recorded_volumes
@@ -22,8 +22,6 @@ from tierwise.model.placement import Role
 from tierwise.model.units import money_sum, parse_monthly
 from tierwise.predict import Predictor
 from tierwise.predict.devices import lost_at_stop
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 
 PRICES = Prices.read()
 GIB = 1 << 30
@@ -219,7 +217,7 @@ def device(mount: str, roles: list[str], shared: int = 1) -> dict[str, object]:
 
 
 def recorded(*devices: dict[str, object]) -> Predictor:
-    return Predictor(about(devices=devices), [], Replayer(FakeReplay()), model_error=ModelError())
+    return fake_predictor(devices=devices)
 
 
 def test_the_recorded_volume_is_known_by_its_name_and_size() -> None:
@@ -242,7 +240,7 @@ def test_rent_and_wear_of_what_was_an_emulated_disk_of_another_kind_are_doubted(
 
     def notes(profile: str | None) -> list[str]:
         fake = FakeReplay(devices=[{"profile": profile, "roles": roles}])
-        of = Predictor(about(devices=[device("/pg", roles)]), [], Replayer(fake), model_error=ModelError())
+        of = fake_predictor(fake, devices=[device("/pg", roles)])
         found = billing_notes([], terms, recorded_volumes(of, terms), of.run)
         return [note for note in found if not note.startswith("no recorded volume is credited")]
 

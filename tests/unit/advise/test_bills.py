@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import FakeReplay
+from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.advise.costs import SECONDS_PER_MONTH, Costs, DeviceBill
 from tierwise.device_models import profiles
@@ -17,8 +18,6 @@ from tierwise.device_models.prices import Prices, bill_part, bill_parts, cost_pe
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.recording.decision_words import bill_table
@@ -33,8 +32,7 @@ OWN = 'like = "volume-aws-gp3"\nsummary = "gp3 with 500 MiB/s"\n[limits.iops]\np
 
 
 def predictor(engine: str = "postgres", **fake: object) -> Predictor:
-    made = Replayer(FakeReplay(**fake))  # type: ignore[arg-type]
-    return Predictor(about(engine=engine), [], made, model_error=ModelError())
+    return fake_predictor(FakeReplay(**fake), engine=engine)  # type: ignore[arg-type]
 
 
 @given(

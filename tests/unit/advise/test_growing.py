@@ -23,7 +23,8 @@ from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import About
-from tierwise.report.recording.advice import advice_document, growing_sentences
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.alternatives import growing_sentences
 from tierwise.report.recording.decision_words import goal_sentence
 
 CAPACITY = {

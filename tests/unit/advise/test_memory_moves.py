@@ -12,7 +12,7 @@ from tierwise.advise import Advice, Terms
 from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.report.document import Table, Text
-from tierwise.report.recording.advice import memory_blocks
+from tierwise.report.recording.alternatives import memory_blocks
 
 
 def words(advice: Advice) -> str:

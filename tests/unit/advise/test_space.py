@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import about, predictor
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.predict.space import RoleSpace, role_spaces
 from tierwise.report.advice import subject
 from tierwise.report.advice.data import page_data
@@ -108,7 +106,7 @@ def test_files_that_were_not_touched_count() -> None:
 
 
 def of_log(devices: list[str], terms: Terms | None = None, **fields: Any) -> tuple[Predictor, Advice]:
-    made = Predictor(about(**fields), [], Replayer(FakeReplay()), model_error=ModelError())
+    made = predictor(**fields)
     return made, advise(made, AdviceOptions(devices, terms=terms or Terms()))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay, about
+from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay
+from support.fake_replay import predictor as fake_predictor
 from tierwise import _core
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.decision import _remedy
@@ -18,7 +19,6 @@ from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import CalibratedError, ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, decision, subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.recording.advice import fastest_sentence
@@ -67,8 +67,7 @@ class ComputesOnFlash(FakeReplay):
 def predictor(
     engine: str = "postgres", fake: FakeReplay | None = None, error: ModelError | None = None, **fields: Any
 ) -> Predictor:
-    made = Replayer(fake or FakeReplay())
-    return Predictor(about(engine=engine, **fields), [], made, model_error=error or ModelError())
+    return fake_predictor(fake, model_error=error, engine=engine, **fields)
 
 
 def requests(patch: pytest.MonkeyPatch, **of: float) -> None:

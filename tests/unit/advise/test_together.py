@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import GB, FakeReplay, about
+from support.fake_replay import GB, FakeReplay
+from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.fleet.catalogue import RecordingAt
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
@@ -22,8 +23,6 @@ from tierwise.lab.engines.sqlite.engine import SqliteEngine
 from tierwise.model.input_files import DATA
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Predictor, Scenario, rank
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.predict.together import moves_of, parted, together, units
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.advice.data import page_data
@@ -47,7 +46,7 @@ cases = pytest.mark.parametrize("engine", CASES)
 
 def predictor(engine: str) -> Predictor:
     fake = FakeReplay(footprints=CASES[engine][0])
-    return Predictor(about(engine=engine), [], Replayer(fake), model_error=ModelError())
+    return fake_predictor(fake, engine=engine)
 
 
 def one(placement: dict[Role, str], roles: set[Role]) -> bool:

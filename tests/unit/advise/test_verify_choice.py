@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from support.fake_replay import REQUESTS, FakeReplay, about
+from support.fake_replay import REQUESTS, FakeReplay
+from support.fake_replay import predictor as fake_predictor
 from tierwise import _core
 from tierwise.advise import AdviceOptions, advise
 from tierwise.advise.forecast import Forecast, choose, read_forecasts
@@ -19,8 +20,6 @@ from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, resolve
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.recording.verification import headline
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
@@ -54,7 +53,7 @@ class Elsewhere(FakeReplay):
 
 
 def predictor(fake: FakeReplay | None = None, engine: str = "postgres") -> Predictor:
-    return Predictor(about(engine=engine), [], Replayer(fake or FakeReplay()), model_error=ModelError())
+    return fake_predictor(fake, engine=engine)
 
 
 def forecasts(*placements: dict[str, str], label: str = "") -> list[Forecast]:

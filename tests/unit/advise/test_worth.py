@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support.fake_replay import FakeReplay, about, predictor
+from support.fake_replay import predictor
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.device_models.instances import Instance, rent_per_month
 from tierwise.model.units import GIB
-from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.recording.advice import fastest_sentence, price_sentence
 
 VOLUME = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
@@ -27,7 +24,7 @@ def advice(file: Path, sata: int, nvme: int, *, now: int = 0, currency: str = "U
     file.write_text(f'currency = "{currency}"\n{"".join(tables)}')
     whole = VOLUME | {"roles": ["log", "data", "index", "temp"], "sectors": 100 * GIB // 512}
     devices = [whole | {"profile": None, "write_cache": False}]
-    of = Predictor(about(devices=devices), [], Replayer(FakeReplay()), model_error=ModelError())
+    of = predictor(devices=devices)
     terms = Terms.parse(prices=file, recorded_on="gp3" if now else "")
     return advise(of, AdviceOptions(["sata-dc", "nvme-dc"], terms=terms))
 

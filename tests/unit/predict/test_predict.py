@@ -199,9 +199,7 @@ def test_growth_warns_first_of_a_recorded_device_that_is_full_before() -> None:
 
 def test_stolen_processor_time_widens_the_interval() -> None:
     stolen, plain = (
-        Predictor(
-            about(stolen_cpu_share=share), [], Replayer(FakeReplay()), model_error=ModelError()
-        ).predict([Scenario(placement={"log": "ram"})])[0]
+        predictor(stolen_cpu_share=share).predict([Scenario(placement={"log": "ram"})])[0]
         for share in (0.2, 0.0)
     )
     assert stolen.rate_per_s and plain.rate_per_s
@@ -241,7 +239,7 @@ def test_percentiles_have_learnt_errors_of_their_own() -> None:
     ],
 )
 def test_files_beside_the_data_directory_are_said(held: int, says: str) -> None:
-    of = Predictor(about(data_directory_bytes=held), [], Replayer(FakeReplay()), model_error=ModelError())
+    of = predictor(data_directory_bytes=held)
     (answer,) = of.predict([Scenario(placement={"log": "ram"})])
     assert any(note.startswith(says) for note in answer.notes)
 

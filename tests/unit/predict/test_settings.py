@@ -21,6 +21,7 @@ from tierwise.predict.answer import SETTINGS_UNCALIBRATED
 from tierwise.predict.bounds import bound
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
+from tierwise.predict.setting_data import settings_of
 from tierwise.report.recording.prediction import answer_sentence
 
 ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
@@ -41,7 +42,7 @@ def answer(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
-    name, known = settings.settings_of(engine)
+    name, known = settings_of(engine)
     assert name == engine and known
     assert all(
         setting.source.startswith("https://") and setting.loses and setting.there and setting.back
@@ -96,7 +97,7 @@ def test_a_setting_becomes_what_the_simulator_is_asked() -> None:
     ],
 )
 def test_what_is_no_setting_of_the_engine_is_an_error(texts: list[str], engine: str, says: str) -> None:
-    of = Predictor(about(engine=engine), [], Replayer(FakeReplay()), model_error=ModelError())
+    of = predictor(engine=engine)
     with pytest.raises(TierwiseError) as raised:
         of.predict([Scenario(settings=texts)])
     assert says in str(raised.value)
@@ -128,7 +129,7 @@ def test_a_setting_that_needs_another_is_refused_without_it() -> None:
 def test_recorded_files_show_what_a_setting_needs() -> None:
     for roles, refused in ((["data", "log"], False), (["data", "doublewrite"], True)):
         replay = FakeReplay(footprints=dict.fromkeys(roles, 10**9))
-        of = Predictor(about(engine="sqlite"), [], Replayer(replay), model_error=ModelError())
+        of = predictor(replay, engine="sqlite")
         assert (of.refusal(Scenario(settings=["synchronous=NORMAL"])) is not None) == refused
         told = about(engine="sqlite", settings={"journal_mode": "delete"})
         kept = Predictor(told, [], Replayer(replay), model_error=ModelError())

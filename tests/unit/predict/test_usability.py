@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import FakeReplay, about, predictor
 from support.recording_factory import write_recording
 from tierwise.cli import app
-from tierwise.predict import ModelError, Predictor
+from tierwise.predict import Predictor
 from tierwise.predict.counting import counted_over_shown, parse_unit
-from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import Usability, usability, usability_of
 from tierwise.recording import TABLES
 
 
 def of(fake: FakeReplay | None = None, unit: Any = None, **fields: Any) -> Predictor:
-    return Predictor(about(**fields), [], Replayer(fake or FakeReplay()), model_error=ModelError(), unit=unit)
+    return predictor(fake, unit=unit, **fields)
 
 
 def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:

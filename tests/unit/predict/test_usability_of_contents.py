@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from support.fake_replay import MACHINE, FakeReplay, about
+from support.fake_replay import MACHINE, FakeReplay, predictor
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import ModelError, Predictor, Scenario
-from tierwise.predict.replayer import Replayer
+from tierwise.predict import Predictor, Scenario
 from tierwise.predict.usability import Usability, usability
 
 FILE = {"path": "/srv/l/b.000001", "flush_share": 0.5, "wait_share": 0.4, "is_like_log": True}
 
 
 def of(fake: FakeReplay | None = None, **fields: Any) -> Predictor:
-    return Predictor(about(**fields), [], Replayer(fake or FakeReplay()), model_error=ModelError())
+    return predictor(fake, **fields)
 
 
 def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:

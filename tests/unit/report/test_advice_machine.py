@@ -9,7 +9,7 @@ from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.device_models.instances import find_instances
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.document import Text
-from tierwise.report.recording.advice import machine_blocks
+from tierwise.report.recording.alternatives import machine_blocks
 
 
 def made(name: str = "m6i.large") -> Subject:

@@ -9,14 +9,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from support.fake_replay import FakeReplay, about
+from support.fake_replay import FakeReplay
+from support.fake_replay import predictor as fake_predictor
 from tierwise.advise import Advice, AdviceOptions, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.options import SETTINGS
 from tierwise.cli.output import print_document
 from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.document import Section, Text
 from tierwise.report.recording.advice import advice_document
@@ -37,8 +36,7 @@ class Warned(FakeReplay):
 
 
 def predictor(warnings: list[str], engine: str = "postgres", **fields: Any) -> Predictor:
-    made = Replayer(Warned(limits=[]))
-    return Predictor(about(engine=engine, **fields), warnings, made, model_error=ModelError())
+    return fake_predictor(Warned(limits=[]), warnings, engine=engine, **fields)
 
 
 def in_sight(advice: Advice) -> list[str]:

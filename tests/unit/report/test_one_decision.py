@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from support.fake_replay import SERVICE_US, FakeReplay, about
+from support.fake_replay import SERVICE_US, predictor
 from support.fake_tables import tables_predictor
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.search import Search
 from tierwise.cli import app
 from tierwise.predict import Predictor
 from tierwise.predict.devices import lost_at_stop
-from tierwise.predict.model_error import ModelError
-from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.document import Text
@@ -28,10 +26,6 @@ from tierwise.serve.recordings import make_page
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/about.json"))
-
-
-def predictor(engine: str = "postgres") -> Predictor:
-    return Predictor(about(engine=engine), [], Replayer(FakeReplay()), model_error=ModelError())
 
 
 def page(of: Predictor, advice: Advice) -> Subject:
@@ -72,7 +66,7 @@ def test_the_outputs_of_a_shipped_recording_agree(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("engine", ["postgres", "sqlite"])
 @pytest.mark.parametrize("goal", [None, "tps=100", "tps=900", "tps=90000"])
 def test_they_agree_with_a_goal_too(engine: str, goal: str | None) -> None:
-    of = predictor(engine)
+    of = predictor(engine=engine)
     advice = advise(of, AdviceOptions(["nvme-dc", "gp3"], goal=Goal.parse(goal) if goal else None))
     first = next(block.text for block in advice_document(advice) if isinstance(block, Text))
     made = page(of, advice)
@@ -110,12 +104,12 @@ def test_memory_is_advised_only_where_nothing_that_lasts_helps(
 ) -> None:
     """A restart loses what is in RAM, however fast and cheap it is."""
     monkeypatch.setitem(SERVICE_US, "ram", 1.0)
-    advice = advise(predictor(engine), AdviceOptions(["ram", "gp3"]))
+    advice = advise(predictor(engine=engine), AdviceOptions(["ram", "gp3"]))
     assert advice.fastest and lost_at_stop(advice.fastest.placement)
     assert "which a power cut or a restart loses" in " ".join(further_sentences(advice))
     assert not lost_at_stop(advice.decision.option.placement) and not advice.decision.stays
     assert not any(lost_at_stop(move.moved) for move in advice.ladder)
-    alone = advise(predictor(engine), AdviceOptions(["ram"]))
+    alone = advise(predictor(engine=engine), AdviceOptions(["ram"]))
     assert lost_at_stop(alone.decision.option.placement)
     sentences = [block.text for block in advice_document(alone) if isinstance(block, Text)]
     assert (

@@ -99,7 +99,7 @@ def on_a_volume() -> Predictor:
     volume = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
     volume |= {"roles": ["log", "data", "index", "temp"], "sectors": 200 << 21}
     volume |= {"profile": None, "write_cache": False}
-    return Predictor(about(devices=[volume]), [], Replayer(FakeReplay()), model_error=ModelError())
+    return predictor(devices=[volume])
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay, about
+from support.fake_replay import predictor as fake_predictor
 from support.fleet_factory import advised, database, option
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.cli import app
 from tierwise.fleet.catalogue import RecordingAt
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.predict import Predictor
-from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import usability
 from tierwise.recording import Recording
@@ -44,7 +44,7 @@ kinds = pytest.mark.parametrize("kind", BAD)
 
 def predictor(kind: str, engine: str = "postgres") -> Predictor:
     fake, fields, _ = BAD[kind]
-    return Predictor(about(engine=engine, **fields), [], Replayer(fake), model_error=ModelError())
+    return fake_predictor(fake, engine=engine, **fields)
 
 
 @kinds
@@ -63,7 +63,7 @@ def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str)
 
 
 def test_a_usable_recording_says_nothing_of_the_kind() -> None:
-    of = Predictor(about(), [], Replayer(FakeReplay()), model_error=ModelError())
+    of = fake_predictor()
     advice = advise(of, AdviceOptions(["nvme-dc"]))
     assert advice.usable and "not usable" not in advice_page(subject(of, advice, Terms(), Path("shop")))
     assert all("not usable" not in block.text for block in advice_document(advice) if isinstance(block, Text))

@@ -15,12 +15,12 @@ from support.paths import RECORDINGS
 from tierwise.device_models import profiles
 from tierwise.host import users
 from tierwise.host.clean import clean
-from tierwise.host.processes import open_log
 from tierwise.lab.studies import study
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 from tierwise.model.names import file_below, path_in
+from tierwise.model.output_files import open_file
 from tierwise.recording import redact, remove_recording
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
@@ -32,7 +32,7 @@ def test_a_log_is_not_opened_through_a_link(tmp_path: Path) -> None:
     victim.write_text("theirs")
     link.symlink_to(victim)
     with pytest.raises(TierwiseError, match="symbolic link"):
-        open_log(link)
+        open_file(link, "append")
     assert victim.read_text() == "theirs"
 
 

@@ -139,22 +139,6 @@ fn a_cap_stops_a_statement() {
 }
 
 #[test]
-fn a_query_is_stopped_after_its_time() {
-    let filled = filled("within", &WAL);
-    let count = "SELECT count(*) FROM item a, item b, item c WHERE a.id + b.id + c.id < 0";
-    let stopped = filled
-        .database
-        .query_within(count, Some(Duration::from_millis(50)));
-    assert!(stopped.unwrap_err().capped);
-    assert!(
-        filled
-            .database
-            .query("SELECT count(*) FROM item a, item b WHERE a.id = 1 AND b.id > 0")
-            .is_ok()
-    );
-}
-
-#[test]
 fn a_refused_statement_names_the_reason() {
     let filled = filled("wrong", &WAL);
     let error = filled.run(1, "wrong", 1, None).unwrap_err().to_string();

@@ -119,21 +119,6 @@ class DiskStats(Record):
         mean_us = sum(latency.count * latency.mean_us for latency in served) / count
         return nearest.longer_us / (nearest.longer_us + mean_us)
 
-    @property
-    def overrun_p50_us(self) -> float:
-        """Median deadline overrun, or 0 before the first request."""
-        return self.deadline_overrun.p50_us if self.deadline_overrun else 0.0
-
-    @property
-    def overrun_p99_us(self) -> float:
-        """99th percentile of the deadline overrun, or 0 before the first request."""
-        return self.deadline_overrun.p99_us if self.deadline_overrun else 0.0
-
-    @property
-    def overrun_max_us(self) -> float:
-        """Greatest deadline overrun, or 0 before the first request."""
-        return self.deadline_overrun.max_us if self.deadline_overrun else 0.0
-
 
 def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
     """Combine the server's counters with the facts in the ledger."""

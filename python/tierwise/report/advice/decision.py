@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
-from tierwise.advise import Advice, Option, Wear
+from tierwise.advise import Advice, Wear
 from tierwise.advise.durability import NOT_TESTED, deaths_shown, durability
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, gathered, join
@@ -27,6 +27,7 @@ from tierwise.report.recording.advice import (
 from tierwise.report.recording.decision_words import (
     LONG_MONTHS,
     bill_table,
+    cost,
     goal_sentence,
     months,
     moved_words,
@@ -198,14 +199,7 @@ def headline(subject: Subject) -> str:
     """What to do, what it gains and what it costs; or that nothing helps."""
     if subject.advice.decision.stays:
         return f"{decision_words.staying(subject.advice)[0]}."
-
-    def price(option: Option) -> str:
-        if option.cost_per_month > 0:
-            return f"for {money(subject, option.cost_per_month)} a month"
-        saved = money(subject, -option.cost_per_month)
-        return f"and {saved} a month less" if option.cost_per_month else "at no further cost"
-
-    return decision_words.headline(subject.advice, price, interval=False)
+    return decision_words.headline(subject.advice, interval=False)
 
 
 def sentences(subject: Subject) -> list[doc.Block]:
@@ -282,13 +276,8 @@ def ladder(subject: Subject) -> list[doc.Block]:
         return []
     steps = []
     for step in subject.advice.ladder:
-        speedup, cost = step.prediction.speedup, step.cost_per_month
+        speedup, price = step.prediction.speedup, cost(step.cost_per_month, subject.advice.currency)
         gain = numbers.ratio(speedup.value) if speedup else numbers.NONE
-        price = (
-            f"{money(subject, abs(cost))} a month {'more' if cost > 0 else 'less'}"
-            if cost
-            else "no further cost"
-        )
         steps.append(f"{capitalized(moving(step.moved))}: {gain} times in all, {price}")
     return [doc.Bullets(steps)]
 

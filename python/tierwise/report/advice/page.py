@@ -23,7 +23,7 @@ from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.document import Block
-from tierwise.report.recording.advice import (
+from tierwise.report.recording.alternatives import (
     growing_blocks,
     machine_blocks,
     memory_blocks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tierwise.advise import Advice, Decision, Goal, Option
 from tierwise.advise.alternatives import SettingMove
@@ -209,33 +209,26 @@ def unusable_texts(usable: bool, remarks: Sequence[Remark], first: str = _UNUSAB
     ]
 
 
-def headline(advice: Advice, price: Callable[[Option], str] | None = None, interval: bool = True) -> str:
-    """What to do, its gain and its price; or that nothing helps, why, and what would.
-
-    Args:
-        price: words for the price of an option; ``for 12 $/month`` by default.
-        interval: whether to give that of the gain.
-    """
-    if setting := advice.instead:
-        return setting_headline(setting, interval)
-    return paid_headline(advice, price, interval)
+def headline(advice: Advice, interval: bool = True) -> str:
+    """What to do, its gain, with its ``interval``, and its price; or that nothing helps, and what would."""
+    return setting_headline(advice.instead, interval) if advice.instead else paid_headline(advice, interval)
 
 
-def paid_headline(advice: Advice, price: Callable[[Option], str] | None = None, interval: bool = True) -> str:
+def paid_headline(advice: Advice, interval: bool = True) -> str:
     """The same of the option, also where a setting is recommended in its place."""
     decision = advice.decision
     if decision.stays:
         claim, reason = staying(advice)
         return f"{claim}: {reason}"
     option = decision.option
-    words = price(option) if price else price_words(option, advice.currency)
     gain = gain_words(option.prediction, interval)
     if decision.why == "cheaper":
         gain = f"no difference that can be told ({gain})"
-    return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {words}."
+    price = price_words(option, advice.currency)
+    return f"Move {moving(option.placement)}{_as_one(decision)}: {gain} {price}."
 
 
-def setting_headline(move: SettingMove, interval: bool = True) -> str:
+def setting_headline(move: SettingMove, interval: bool) -> str:
     """``Set synchronous_commit=off: 9 times the throughput for nothing, if 0.6 s of commits may be lost.``"""
     if_lost = (
         f", if {numbers.seconds(move.loses_s)} of commits may be lost in a crash" if move.loses_s else ""
