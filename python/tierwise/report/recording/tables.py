@@ -186,7 +186,7 @@ def relations_document(
         blocks.append(Text(f"Not read or written: {names} ({size})."))
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
-        unknown = "no file has a name: record with --dsn, or give --names"
+        unknown = "no file has a name: record with --dsn or --names-from-files, or give --names"
         why = "without a name" if relations.rows else unknown
         blocks.append(Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {why}."))
     return [*blocks, *warning_texts(warnings)]
@@ -251,7 +251,7 @@ def relation_row(
         device_s=row.device_s,
         buffered_bytes=None if buffer is None else row.buffered_bytes,
         buffered_pages_by_use=None if buffer is None else row.buffered_by_use,
-        speedup=saving and saving.speedup,
+        speedup=None if saving is None else saving.speedup,
     )
 
 
