@@ -182,7 +182,7 @@ _RELATIONS = f"""
         WHERE c.relkind IN ('r', 'm', 't', 'i') AND c.oid >= 16384 AND c.relpersistence <> 't'
     )
     SELECT path, named.name, CASE WHEN kind = 'm' THEN 'materialized view'
-                                  WHEN owner.relkind = 'r' AND n.nspname IS NOT NULL
+                                  WHEN owner.relkind IN ('r', 'm') AND n.nspname IS NOT NULL
                                        AND named.name LIKE 'pg_toast.%' THEN 'toast'
                                   WHEN kind = 'i' THEN 'index' ELSE 'table' END,
            {_dotted("n", "owner")}, {_dotted("m", "whole")}, bytes
@@ -394,7 +394,7 @@ class PostgresSession:
                 except UnreadableError as error:
                     reason = error.reason
             unnamed.setdefault(reason, []).append(number)
-        self.limits += [_unnamed(numbers, reason) for reason, numbers in unnamed.items()]
+        self.limits += [without_names(numbers, reason) for reason, numbers in unnamed.items()]
         return relations
 
     def _relations_of(self, database: str, identity: tuple[Any, Any]) -> list[dict[str, Any]]:
@@ -517,7 +517,7 @@ def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
     }
 
 
-def _unnamed(databases: Sequence[int], reason: str) -> str:
+def without_names(databases: Sequence[int], reason: str) -> str:
     """The sentence on databases without names for one reason."""
     more = len(databases) - _MOST_UNNAMED
     listed = ", ".join(map(str, databases[:_MOST_UNNAMED])) + (f" and {more} more" if more > 0 else "")

@@ -19,6 +19,7 @@ from typing import Any, Self
 from tierwise import _core
 from tierwise._core import Rules
 from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.postgres_names import FileNames, read_names
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import (
@@ -60,6 +61,7 @@ class Session:
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
+        self._names = FileNames([], [])
         self._finished = False
         self.elapsed_s = 0.0
         """Total length of all windows, including the time between bursts."""
@@ -115,6 +117,8 @@ class Session:
             elapsed_s: that time; the total of all windows when left out.
         """
         self._say("decoding")
+        if self._target.names_from_files:
+            self._names = self._named_from_files()
         if self._counters is not None:
             self._counters.read_relations()
             self._counters.read_buffer()
@@ -133,7 +137,8 @@ class Session:
         """The recording's description, without the facts from the bursts."""
         about = self._about | {"duration_s": elapsed_s, "transactions": transactions}
         if self._counters is None:
-            return about
+            warnings = [*about["warnings"], *self._names.warnings]
+            return about | {"relations": self._names.relations, "warnings": warnings}
         return about | {
             "engine_version": self._counters.version or about["engine_version"],
             "settings": {**about["settings"], **self._counters.settings},
@@ -165,6 +170,13 @@ class Session:
             "directory": str(self._out),
             "schedule": asdict(self._schedule),
         }
+
+    def _named_from_files(self) -> FileNames:
+        """The names of tables; where the files give none, the recording says so."""
+        try:
+            return read_names(self._target)
+        except TierwiseError as error:
+            return FileNames([], [f"the names of tables and indexes are not known: {error.message}"])
 
     def _discard_unfinished(self) -> None:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""

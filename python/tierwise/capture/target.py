@@ -240,6 +240,8 @@ class Target:
     """
     pid: int | None = None
     """Its first process, if that is known."""
+    names_from_files: bool = False
+    """Whether the names of its tables are read from its files when the recording ends."""
 
 
 def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:

@@ -14,7 +14,7 @@ from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
 from tierwise.host.disk.config import Transport
-from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, all_disks
+from tierwise.host.disk.disk import WHOLE, DeadDisk, DiskStats, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import MIB, parse_size_bytes
@@ -157,11 +157,14 @@ def _sectors(text: str, option: str) -> range:
     return range(int(match[1]), int(match[2]) + 1)
 
 
+ListedDisk = DiskStats | DeadDisk
+
+
 @app.command("list")
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the disks that are up, with what each partition did and its deadline overrun."""
     disks, dead = all_disks()
-    gone = [{"name": name, "dead": True, "mounts": dead[name]} for name in dead]
+    gone = [DeadDisk(name=name, mounts=mounts) for name, mounts in dead.items()]
     listing = table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],

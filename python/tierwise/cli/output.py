@@ -81,7 +81,7 @@ def _folded_away(block: Block) -> Block:
 
 def as_json(content: Content, schema: str) -> str:
     """Values preceded by their kind and its version."""
-    values = to_jsonable_python(content, by_alias=False)
+    values = to_jsonable_python(content)
     return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **values}, indent=2)
 
 

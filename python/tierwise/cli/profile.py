@@ -30,7 +30,7 @@ from tierwise.report.recording.openmetrics import openmetrics
 from tierwise.report.recording.prediction import usability_texts
 from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
 from tierwise.report.recording.recorded import extent, observation_document
-from tierwise.report.recording.tables import buffer_fields, relation_fields, relations_document
+from tierwise.report.recording.tables import buffer_use, relation_row, relations_document
 
 
 class ProfileFormat(StrEnum):
@@ -133,7 +133,7 @@ def profile(
     gains, judged, rate_per_s = _replayed(recording, breakdown) if saved else (Savings(), None, None)
     data_bytes = opened.about.data_directory_bytes
     content = {
-        "breakdown": breakdown.model_dump(mode="json", by_alias=True),
+        "breakdown": breakdown,
         "savings": gains,
         "warnings": opened.warnings,
         "devices": opened.about.devices,
@@ -170,8 +170,8 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
     gains = savings_by_relation(predictor, relations) if predictor else {}
     judged = usability(predictor) if predictor else None
     values = {
-        "relations": [relation_fields(row, gains, relations.buffer) for row in relations.rows],
-        "buffer": buffer_fields(relations.buffer),
+        "relations": [relation_row(row, gains, relations.buffer) for row in relations.rows],
+        "buffer": buffer_use(relations.buffer),
         "unnamed": relations.unnamed,
         "warnings": opened.warnings,
         "usability": judged and judged.fields,

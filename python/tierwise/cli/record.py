@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,10 @@ import typer
 from rich.console import Console
 
 from tierwise import _core
+from tierwise._core import Rules
 from tierwise.capture import sql_session as data_sources
 from tierwise.capture.day import DayRecorder
+from tierwise.capture.postgres_names import with_names
 from tierwise.capture.record import Enough, record_command, record_running
 from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken, parse_duty
 from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
@@ -171,6 +173,12 @@ BufferContent = Annotated[
         "page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
     ),
 ]
+NamesFromFiles = Annotated[
+    bool,
+    typer.Option(
+        help="without a DSN: read the names of PostgreSQL's tables from the server's files"
+    ),
+]
 _DEFAULT_S = 120.0
 _DEFAULT_EACH_S = 60.0
 _MB = 1_000_000
@@ -197,6 +205,7 @@ def record(
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
     buffer_content: BufferContent = False,
+    names_from_files: NamesFromFiles = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Record what a database does, by programs in the kernel, for predict, profile and advise.
@@ -212,6 +221,9 @@ def record(
     if every is not None and (until_usable is not None or command is not None):
         option = "--until-usable" if until_usable is not None else "-- COMMAND"
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
+    if names_from_files and (command is not None or data_sources.find(dsn, dsn_file) is not None):
+        other = "-- COMMAND: only a running server" if command is not None else "--dsn: the server itself"
+        raise TierwiseError(f"--names-from-files and {other} gives the names", "leave one out")
     clean.clean_before(warn)
     named = rules or engine
     chosen = None if named is None else load(named)
@@ -220,7 +232,7 @@ def record(
         pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = _source(dsn, dsn_file, buffer_content=buffer_content)
-        find = partial(of_pid, rules=chosen, roles=roles)
+        find = partial(_target, rules=chosen, roles=roles, names_from_files=names_from_files)
         _say_which(find(pid))
         record_day(pid, find, output, plan, source, format)
         return
@@ -232,7 +244,7 @@ def record(
         if command is not None:
             record_command(command, chosen, output, schedule, status.update, source, roles=roles)
         else:
-            target = of_pid(_first_process(pid, engine), chosen, roles)
+            target = _target(_first_process(pid, engine), chosen, roles, names_from_files=names_from_files)
             _say_which(target)
             enough = None if longest_s is None else Enough(lambda path: usability_of(path).usable, longest_s)
             record_running(target, output, schedule, status.update, source, enough)
@@ -242,6 +254,11 @@ def record(
     show(recorded_document(opened, judged), Recorded.of(opened, judged), "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
+
+
+def _target(pid: int, rules: Rules | None, roles: Sequence[str], *, names_from_files: bool) -> Target:
+    target = of_pid(pid, rules, roles)
+    return with_names(target) if names_from_files else target
 
 
 def _source(dsn: str | None, dsn_file: Path | None, *, buffer_content: bool) -> data_sources.Dsn | None:

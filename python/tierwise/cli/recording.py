@@ -25,6 +25,13 @@ Source = Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that t
 app = typer.Typer(no_args_is_help=True, help="List, show, redact and export recordings.")
 
 
+class ListedRecording(About):
+    """Metadata of one of several recordings."""
+
+    path: str
+    """Its folder."""
+
+
 @app.command("list")
 def list_(
     directory: Annotated[Path, typer.Argument(help="directory that contains recordings")] = Path(),
@@ -52,7 +59,7 @@ def list_(
             figure(len(source.about.bursts), numbers.count),
             figure(source.size_bytes, numbers.size),
         )
-    every = [{"path": str(source.path), **dict(source.about)} for source in opened]
+    every = [ListedRecording(path=str(source.path), **dict(source.about)) for source in opened]
     shown: list[Block] = (
         [listing] if opened or format is Format.CSV else [Text(f"No recording directly in {directory}.")]
     )

@@ -37,7 +37,12 @@ class Command:
 
 
 def unprivileged(
-    name: str, code: str, arguments: Sequence[str | Path] = (), *, imports: Sequence[str] = ()
+    name: str,
+    code: str,
+    arguments: Sequence[str | Path] = (),
+    *,
+    imports: Sequence[str] = (),
+    user: ServerUser | None = None,
 ) -> Command:
     """Code that runs as tierwise's own account if root calls, else as the caller.
 
@@ -48,8 +53,9 @@ def unprivileged(
     Args:
         name: for lists of processes; the child's ``sys.argv[0]``.
         arguments: the child's ``sys.argv[1:]``.
+        user: another account in place of tierwise's own; for root only.
     """
-    user = server_user()
+    user = user or server_user()
     path = search_path()
     if user is None or _is_open(tuple(path), user):
         return Command(_argv(name, path, [code], arguments), user)

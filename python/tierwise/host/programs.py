@@ -132,6 +132,7 @@ def run(
     home: Home | None = None,
     variables: Mapping[str, str] | None = None,
     timeout_s: float = _LONGEST_S,
+    descriptors: Sequence[int] = (),
 ) -> Finished:
     """Run a program as :func:`start` does, and give what it wrote.
 
@@ -142,7 +143,15 @@ def run(
     (output, output_end), (errors, errors_end) = _pipe(), _pipe()
     with output, errors:
         with output_end, errors_end:
-            process = start(name, program, home=home, variables=variables, log=output_end, errors=errors_end)
+            process = start(
+                name,
+                program,
+                home=home,
+                variables=variables,
+                log=output_end,
+                errors=errors_end,
+                descriptors=descriptors,
+            )
         try:
             texts = _read(name, [output, errors], deadline_s)
             status = process.wait(max(0.0, deadline_s - time.monotonic()))

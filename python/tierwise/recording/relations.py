@@ -156,7 +156,7 @@ class Relations:
         if not self.rows:
             raise TierwiseError(
                 "the recording has no names of tables",
-                "record with --dsn, or give --names FILE; see docs/how-to/tables.md",
+                "record with --dsn or --names-from-files, or give --names FILE; see docs/how-to/tables.md",
             )
 
     def matching(self, patterns: Iterable[str]) -> list[RelationTraffic]:
@@ -296,6 +296,11 @@ def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
     return any(fnmatchcase(relation.qualified(name) if qualified else name, pattern) for name in names)
 
 
+def dotted(schema: str, name: str) -> str:
+    """A name with its schema; one of the two that has a dot itself is in quotes."""
+    return f"{_quoted(schema)}.{_quoted(name)}"
+
+
 def _quoted(name: str) -> str:
     """A database, schema or table in quotes if its own name has a dot, as in PostgreSQL."""
     return '"{}"'.format(name.replace('"', '""')) if "." in name else name
@@ -321,9 +326,9 @@ def _innodb(path: str) -> Relation | None:
     table, *parts = _PARTS.split(stem, maxsplit=1)
     return Relation(
         path=posixpath.join(*match.groups()) + ".ibd",
-        name=f"{_quoted(schema)}.{_quoted(stem)}",
+        name=dotted(schema, stem),
         kind="table",
-        partitioned=f"{_quoted(schema)}.{_quoted(table)}" if parts else None,
+        partitioned=dotted(schema, table) if parts else None,
     )
 
 

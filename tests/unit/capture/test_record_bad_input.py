@@ -34,6 +34,13 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME], "is of no engine that tierwise knows"),
         (["--engine", "postgre"], "did you mean postgres?"),
         (["--engine", "versant"], "no process named vserver"),
+        (["--names-from-files", "--", "true"], "only a running server gives the names"),
+        (
+            ["--names-from-files", "--pid", _ME, "--dsn", "postgresql://h"],
+            "the server itself gives the names",
+        ),
+        (["--names-from-files", "--pid", _ME, "--rules", "sqlite"], "the files are PostgreSQL's"),
+        (["--names-from-files", "--pid", _ME, "--rules", "postgres"], "the server's files give no names: "),
         (["--pid", _ME, "--rules", "none.toml"], "none.toml: No such file"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "2"], "--duty"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "often"], "--duty"),

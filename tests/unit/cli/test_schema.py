@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from support.results_factory import INFO, study_runs
 from support.schemas import problems, schema
 from tierwise.cli import app
 from tierwise.cli.output import as_json
+from tierwise.cli.schema import SCHEMAS
 from tierwise.model.input_files import DATA
 from tierwise.predict.usability import Usability
 from tierwise.recording import Recording
@@ -25,6 +28,8 @@ RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
 OTHER = str(ROOT / "examples" / "recordings" / "order-entry")
 LARGE = str(ROOT / "examples" / "recordings" / "pgbench-10gb")
 STUDIES = sorted((DATA / "studies").glob("*.toml"))
+SOURCES = sorted(DATA.parent.glob("**/cli/*.py"))
+KIND = re.compile(r"[a-z]+(-[a-z]+)*")
 WORKLOADS = sorted((DATA / "workloads").glob("*/workload.toml"))
 
 
@@ -36,6 +41,15 @@ def test_studies_that_ship_are_valid(file: Path) -> None:
 @pytest.mark.parametrize("file", WORKLOADS, ids=lambda file: file.parent.name)
 def test_workloads_that_ship_are_valid(file: Path) -> None:
     assert not problems("workload", tomllib.loads(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("validation", DATA / "validation.toml"), ("model-error", DATA / "model_error.toml")]
+)
+def test_files_of_validations_that_ship_are_valid(name: str, file: Path) -> None:
+    content = tomllib.loads(file.read_text("utf-8"))
+    assert not problems(name, content)
+    assert problems(name, {**content, "unknown": 1})
 
 
 @pytest.mark.parametrize(
@@ -67,6 +81,13 @@ PRINTED = {
     ],
     "profile": ["profile", RECORDING],
     "devices": ["device", "list"],
+    "profile-by-file": ["profile", "--by", "file", "--names", f"{LARGE}.names.csv", LARGE],
+    "recording": ["recording", "show", RECORDING],
+    "recordings": ["recording", "list", str(ROOT / "examples" / "recordings")],
+    "plan": ["study", "show", STUDIES[0].stem],
+    "studies": ["study", "list"],
+    "workloads": ["workload", "list"],
+    "disks": ["disk", "list"],
     "ranking": ["predict", RECORDING, "--devices", "nvme-dc"],
     "advice": ["advise", RECORDING, "--devices", "nvme-dc"],
     "cleanup": ["clean", "--dry-run"],
@@ -79,6 +100,22 @@ def test_what_is_printed_is_valid(kind: str) -> None:
     printed = json.loads(CliRunner().invoke(app, [*PRINTED[kind], "--format", "json"]).stdout)
     assert printed["schema"] == kind
     assert not problems(kind, printed)
+
+
+def test_every_kind_that_is_printed_has_a_schema() -> None:
+    """Each command names the kind of its JSON as text."""
+    kinds = {
+        node.value
+        for file in SOURCES
+        for call in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("show", "as_json")
+        for argument in call.args
+        if isinstance(argument, ast.Constant | ast.IfExp)
+        for node in ast.walk(argument)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and KIND.fullmatch(node.value)
+    }
+    assert len(kinds) > 20
+    assert kinds <= SCHEMAS.keys()
 
 
 def test_a_taken_recording_is_valid() -> None:
@@ -106,4 +143,4 @@ def test_every_name_has_a_schema() -> None:
             assert not [
                 key for key, value in part.get("properties", {}).items() if not value.get("description")
             ]
-    assert "did you mean study" in str(CliRunner().invoke(app, ["schema", "studi"]).exception)
+    assert "did you mean study" in str(CliRunner().invoke(app, ["schema", "stdy"]).exception)

@@ -19,6 +19,8 @@ KNOWN = {
     "model/output_files.py": "the one module",
     "model/input_files.py": "opens files to read them",
     "capture/record.py": "the caller's standard error",
+    "capture/postgres_files.py": "opens files to read them, as the user of the recorded server",
+    "capture/postgres_names.py": "opens a directory, which that user reads",
     "cli/__init__.py": "a file of a random name, for the details of a defect",
     "cluster/remote.py": "new files in a private directory",
     "lab/engines/duckdb/engine.py": "a new file, which is written by descriptor",

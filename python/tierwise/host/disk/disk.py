@@ -418,6 +418,16 @@ def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
         raise TierwiseError(problem, f"end process {entry.owner.pid}, then tierwise clean") from None
 
 
+class DeadDisk(Record):
+    """An emulated disk whose server does not answer."""
+
+    name: str
+    dead: Literal[True] = True
+    """Its server does not answer."""
+    mounts: list[Path]
+    """Where it is still mounted."""
+
+
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
     """Counters of every disk whose server answers, and mount points of the other disks, by name."""
     answering: list[DiskStats] = []

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tierwise.advise.tables import DeviceTables, TableAdvice, TableRow, TableSet
 from tierwise.model import numbers
 from tierwise.model.names import gathered, printable
 from tierwise.model.placement import Role
-from tierwise.predict import RecordedRun
+from tierwise.predict import Estimate, RecordedRun
 from tierwise.predict.savings import MOST_RELATIONS, Saving
 from tierwise.recording.buffer import BufferContent
-from tierwise.recording.relations import Relations, RelationTraffic
+from tierwise.recording.relations import Kind, Relations, RelationTraffic
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.decision_words import cost, limit_words, price_texts
 from tierwise.report.recording.prediction import gain_words, lost_sentence, recorded_sentence, warning_texts
 from tierwise.report.steps import guide, steps_texts
+from tierwise.results.measurements import Record
 
 _MOST_ROWS = 60
 _MOST_NAMES = 8
@@ -186,32 +186,73 @@ def relations_document(
         blocks.append(Text(f"Not read or written: {names} ({size})."))
     if relations.unnamed:
         waited = numbers.seconds(sum(file.session_waited_s for file in relations.unnamed))
-        unknown = "no file has a name: record with --dsn, or give --names"
+        unknown = "no file has a name: record with --dsn or --names-from-files, or give --names"
         why = "without a name" if relations.rows else unknown
         blocks.append(Text(f"{numbers.counted(len(relations.unnamed), 'file')} ({waited} of waits): {why}."))
     return [*blocks, *warning_texts(warnings)]
 
 
-def buffer_fields(buffer: BufferContent | None) -> dict[str, Any] | None:
+class BufferUse(Record):
+    """The engine's buffer when the recording ended."""
+
+    size_bytes: int
+    used_bytes: int
+
+
+class RelationRow(Record):
+    """One table with its TOAST, or one index: what its files were asked for."""
+
+    name: str
+    """With its schema; with its database too, if that is another one than the DSN's."""
+    kind: Kind
+    table: str | None
+    partitioned: str | None
+    database: str
+    files: int
+    """Number of its files that were used."""
+    size_bytes: int
+    reads: int
+    writes: int
+    read_bytes: int
+    written_bytes: int
+    waited_s: float
+    device_s: float
+    buffered_bytes: int | None
+    """Of its pages in the engine's buffer at the end; null if that was not read."""
+    buffered_pages_by_use: dict[str, int] | None
+    """Number of these pages by what the engine keeps of their use; null if that was not read."""
+    speedup: Estimate | None
+    """Rate if its device took no time, over that as recorded; null if that was not simulated."""
+
+
+def buffer_use(buffer: BufferContent | None) -> BufferUse | None:
     """The engine's buffer in JSON; ``None`` if it was not read."""
-    return None if buffer is None else {"size_bytes": buffer.bytes, "used_bytes": buffer.used_bytes}
+    return None if buffer is None else BufferUse(size_bytes=buffer.bytes, used_bytes=buffer.used_bytes)
 
 
-def relation_fields(
+def relation_row(
     row: RelationTraffic, saved: Mapping[str, Saving], buffer: BufferContent | None = None
-) -> dict[str, Any]:
-    """The fields of one table or index in JSON."""
+) -> RelationRow:
+    """One table or index in JSON."""
     saving = saved.get(row.relation.label)
-    figures = ("size_bytes", "reads", "writes", "read_bytes", "written_bytes", "waited_s", "device_s")
-    return {
-        "name": row.relation.label,
-        **{name: getattr(row.relation, name) for name in ("kind", "table", "partitioned", "database")},
-        "files": len(row.files),
-        **{name: getattr(row, name) for name in figures},
-        "buffered_bytes": None if buffer is None else row.buffered_bytes,
-        "buffered_pages_by_use": None if buffer is None else row.buffered_by_use,
-        "speedup": saving and saving.speedup,
-    }
+    return RelationRow(
+        name=row.relation.label,
+        kind=row.relation.kind,
+        table=row.relation.table,
+        partitioned=row.relation.partitioned,
+        database=row.relation.database,
+        files=len(row.files),
+        size_bytes=row.size_bytes,
+        reads=row.reads,
+        writes=row.writes,
+        read_bytes=row.read_bytes,
+        written_bytes=row.written_bytes,
+        waited_s=row.waited_s,
+        device_s=row.device_s,
+        buffered_bytes=None if buffer is None else row.buffered_bytes,
+        buffered_pages_by_use=None if buffer is None else row.buffered_by_use,
+        speedup=None if saving is None else saving.speedup,
+    )
 
 
 def _headline(relations: Relations, used: Sequence[RelationTraffic], saved: Mapping[str, Saving]) -> str:
