@@ -15,7 +15,7 @@ from tierwise.capture.engine_counters import SESSIONS, SqlSession
 from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.recording import Observation, make_folder, write_observation
+from tierwise.recording import Observation, new_folder, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.results import WaitClass
 from tierwise.results.wait_sampling import WaitSampler
@@ -70,13 +70,13 @@ def observe(
                 _NOTHING.format(": ".join(dict.fromkeys([error.reason, error.detail]))),
                 "check the DSN and the rights of its user",
             ) from None
-        make_folder(out)
+        undo.enter_context(new_folder(out))
         try:
             tally = _Tally(sampling, cores)
             seen = _observed(server, tally, seconds, rate_hz, devices or {}, status)
         except UnreadableError as error:
             raise TierwiseError(_NOTHING.format(error.reason), "observe again") from None
-    write_observation(out, seen)
+        write_observation(out, seen)
     return seen
 
 
