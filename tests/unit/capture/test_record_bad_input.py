@@ -52,7 +52,15 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME, "--rules", "sqlite", "--each", "10s"], "--each: only a day"),
         (["--every", "10min", "--", "true"], "without -- COMMAND"),
         (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--duration", "5min"], "--every"),
-        (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"], "--each"),
+        (
+            ["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"],
+            "--burst: with its pause, a burst of 1 s takes 10 s, and the recording 3 s",
+        ),
+        (
+            ["--pid", _ME, "--rules", "sqlite", "--duration", "1s", "--burst", "10s"],
+            "--burst: with its pause, a burst of 10 s takes 100 s, and the recording 1 s",
+        ),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "50ms"], "a shorter --burst or a greater --duty"),
         (["--pid", _ME, "--rules", "sqlite", "--dsn", "mysql://me:secret@db"], "TIERWISE_DSN"),
         (["--pid", _ME, "--rules", "sqlite", "--buffer-content"], "give --dsn or --dsn-file"),
         (["--", "no-such-program"], "no-such-program is of no engine"),
