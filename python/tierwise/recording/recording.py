@@ -221,7 +221,7 @@ class About(Foreign):
     data_directory_bytes: Bytes | None = None
     """Size of all files of the engine's data directory, if known."""
     role_bytes: dict[Role, Bytes] = {}
-    """The same by role of the files; empty in older recordings."""
+    """The same by role of the files, also of those elsewhere; empty in older recordings."""
     relations: list[Relation] = []
     """Tables and indexes by their files; empty if the server was not asked, and in older recordings."""
     clients: list[ClientProgram] = []
