@@ -28,6 +28,8 @@ _LOOK_S = 0.2
 _READ_EACH_S = 10.0
 """Time between two readings of the counters: a lost connection loses little."""
 _TRIES = 9
+_LATE_SHARE = 0.05
+"""Share of the counted time from which on late reports of sessions to the counters are said: a judgement."""
 _NOTHING = "nothing was observed: {}"
 
 
@@ -172,6 +174,13 @@ class _Counting:
             )
         if self.sums:
             self.sums["transactions"] = self._server.transactions(self.sums)
+        late_s = self._server.late_s
+        if self.sums and late_s > _LATE_SHARE * self.counted_s:
+            off = min(late_s / self.counted_s, 1.0)
+            limits.append(
+                f"sessions report to the server's counters up to {late_s:g} s late, and "
+                f"{self.counted_s:,.1f} s were counted: rates may be off by {off:.0%}"
+            )
         if self._resets:
             limits.append(
                 f"the server's statistics were reset meanwhile, {self._resets} times: the intervals between "
