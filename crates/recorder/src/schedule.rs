@@ -89,6 +89,14 @@ impl Schedule {
             let problem = format!("--burst: {burst_s} s is no length of a burst");
             return refused(problem, "use 0.01 to 60 s");
         }
+        let period_s = burst_s / duty;
+        if let Some(seconds) = seconds.filter(|&seconds| duty < 1.0 && seconds < period_s) {
+            let problem = format!(
+                "--burst: with its pause, a burst of {burst_s} s takes {period_s} s, and the recording {seconds} s"
+            );
+            let fix = "record longer, or with a shorter --burst or a greater --duty";
+            return refused(problem, fix);
+        }
         if limit_bytes < LEAST_LIMIT_BYTES {
             let problem = format!(
                 "--limit: {} is too little for a burst",
@@ -272,6 +280,9 @@ mod tests {
         assert!(message(f64::NAN, 0.1, 0.5).starts_with("--duration"));
         assert!(message(1.0, 2.0, 0.5).starts_with("--duty"));
         assert!(message(1.0, 0.1, 1e9).starts_with("--burst"));
+        assert!(message(1.0, 0.1, 10.0).contains("takes 100 s, and the recording 1 s"));
+        assert!(message(60.0, 1e-5, 0.01).starts_with("--burst"));
+        assert!(schedule_of(1.0, 1.0, 10.0).is_ok(), "bursts are cut");
         let limited = Schedule::new(None, 0.1, 0.5, 1).unwrap_err().message;
         assert!(limited.starts_with("--limit"));
     }

@@ -43,7 +43,8 @@ pub struct About {
     /// Size of all files in the engine's data directory, if that directory is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_directory_bytes: Option<u64>,
-    /// The same by role of the files; empty in older recordings.
+    /// The same by role of the files, with those in other directories that hold files of the database; empty in older
+    /// recordings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_bytes: BTreeMap<Role, u64>,
     /// Tables and indexes, by the files that hold them; empty if the server was not asked, and in older recordings.

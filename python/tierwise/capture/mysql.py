@@ -131,6 +131,8 @@ class MysqlSession:
     """
 
     engine = "mariadb"
+    late_s = 0.0
+    """The counters are those of the sessions themselves."""
 
     def __init__(self, dsn: str) -> None:
         """Connect; raises as all methods."""

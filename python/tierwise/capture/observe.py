@@ -15,7 +15,7 @@ from tierwise.capture.engine_counters import SESSIONS, SqlSession
 from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.recording import Observation, make_folder, write_observation
+from tierwise.recording import Observation, new_folder, write_observation
 from tierwise.recording.observation import Wait
 from tierwise.results import WaitClass
 from tierwise.results.wait_sampling import WaitSampler
@@ -28,6 +28,8 @@ _LOOK_S = 0.2
 _READ_EACH_S = 10.0
 """Time between two readings of the counters: a lost connection loses little."""
 _TRIES = 9
+_LATE_SHARE = 0.05
+"""Share of the counted time from which on late reports of sessions to the counters are said: a judgement."""
 _NOTHING = "nothing was observed: {}"
 
 
@@ -70,13 +72,13 @@ def observe(
                 _NOTHING.format(": ".join(dict.fromkeys([error.reason, error.detail]))),
                 "check the DSN and the rights of its user",
             ) from None
-        make_folder(out)
+        undo.enter_context(new_folder(out))
         try:
             tally = _Tally(sampling, cores)
             seen = _observed(server, tally, seconds, rate_hz, devices or {}, status)
         except UnreadableError as error:
             raise TierwiseError(_NOTHING.format(error.reason), "observe again") from None
-    write_observation(out, seen)
+        write_observation(out, seen)
     return seen
 
 
@@ -172,6 +174,13 @@ class _Counting:
             )
         if self.sums:
             self.sums["transactions"] = self._server.transactions(self.sums)
+        late_s = self._server.late_s
+        if self.sums and late_s > _LATE_SHARE * self.counted_s:
+            off = min(late_s / self.counted_s, 1.0)
+            limits.append(
+                f"sessions report to the server's counters up to {late_s:g} s late, and "
+                f"{self.counted_s:,.1f} s were counted: rates may be off by {off:.0%}"
+            )
         if self._resets:
             limits.append(
                 f"the server's statistics were reset meanwhile, {self._resets} times: the intervals between "

@@ -271,6 +271,8 @@ class PostgresSession:
     """
 
     engine = "postgres"
+    late_s = 1.0
+    """Sessions report to the counters up to this much later (``PGSTAT_MIN_INTERVAL``)."""
 
     def __init__(self, dsn: str, database: str | None = None) -> None:
         """Connect, to another database than the DSN's if one is given; raises as all methods."""

@@ -16,7 +16,7 @@ from tierwise.host import interpreter, programs
 from tierwise.host.users import ServerUser
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.recording.relations import dotted
+from tierwise.recording.relations import Relation, dotted
 
 _NAME = "postgres-names"
 _MODULE = "tierwise.capture.postgres_files"
@@ -98,7 +98,7 @@ def _unreadable(why: str) -> TierwiseError:
 
 def _relation(row: dict[str, Any]) -> dict[str, Any]:
     names = {key: row[key] and dotted(*row[key]) for key in ("name", "table", "partitioned")}
-    return row | names
+    return Relation(**(row | names)).model_dump()
 
 
 def _warnings(answer: dict[str, Any]) -> list[str]:

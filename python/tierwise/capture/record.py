@@ -286,7 +286,10 @@ def record_command(
         process.kill()
         raise
     if status != 0:
-        raise TierwiseError(f"{command[0]} ended with status {status}", "see what it wrote above")
+        ended_by = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        raise TierwiseError(
+            f"{command[0]} {ended_by}", f"see what it wrote above; {out} is the recording until then"
+        )
     return summary
 
 

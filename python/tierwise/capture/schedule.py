@@ -125,19 +125,13 @@ class DayPlan:
     most_bytes: int = 500_000_000
 
     def __post_init__(self) -> None:
-        """Refuse periods that hold no recording, and recordings that hold no burst."""
+        """Refuse periods that hold no recording."""
         each_s = self.each.seconds or 0.0
-        with_pause_s = self.each.burst_s / self.each.duty
         if not each_s < self.every_s <= self.seconds:
             raise TierwiseError(
                 f"--every: {self.every_s:g} s does not lie between one recording ({each_s:g} s) and the "
                 f"whole day ({self.seconds:g} s)",
                 "write for example --duration 24h --every 10min --each 60s",
-            )
-        if each_s < with_pause_s:
-            raise TierwiseError(
-                f"--each: a burst with its pause takes {with_pause_s:g} s, and one recording {each_s:g} s",
-                "record longer, or with a shorter --burst or a greater --duty",
             )
 
     def is_exceeded_by(self, taken: Sequence[Taken]) -> bool:

@@ -236,8 +236,8 @@ def record(
         _say_which(find(pid))
         record_day(pid, find, output, plan, source, format)
         return
-    schedule = _schedule(duration, duty, burst, limit, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
+    schedule = _schedule(duration, duty, burst, limit, whole=command is not None, longest_s=longest_s)
     source = _source(dsn, dsn_file, buffer_content=buffer_content)
     console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
@@ -275,11 +275,24 @@ def _first_process(pid: int | None, engine: str | None) -> int:
 
 
 def _schedule(
-    duration: str | None, duty: str | None, burst: str | None, limit_mb: int, *, whole: bool
+    duration: str | None,
+    duty: str | None,
+    burst: str | None,
+    limit_mb: int,
+    *,
+    whole: bool,
+    longest_s: float | None,
 ) -> Schedule:
+    """The schedule of one recording, which ends after ``longest_s`` at the latest."""
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     if seconds is None and not whole:
-        seconds = _DEFAULT_S
+        seconds = min(_DEFAULT_S, longest_s or _DEFAULT_S)
+    if seconds is not None and longest_s is not None and longest_s < seconds:
+        raise TierwiseError(
+            f"--until-usable: {longest_s:g} s is shorter than --duration, {seconds:g} s, after which the "
+            "recording is judged first",
+            "give a longer time, or a shorter --duration",
+        )
     share = 1.0 if duty is None and whole else _duty(duty, seconds or _DEFAULT_S)
     return Schedule(
         seconds=seconds,

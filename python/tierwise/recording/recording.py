@@ -221,7 +221,7 @@ class About(Foreign):
     data_directory_bytes: Bytes | None = None
     """Size of all files of the engine's data directory, if known."""
     role_bytes: dict[Role, Bytes] = {}
-    """The same by role of the files; empty in older recordings."""
+    """The same by role of the files, also of those elsewhere; empty in older recordings."""
     relations: list[Relation] = []
     """Tables and indexes by their files; empty if the server was not asked, and in older recordings."""
     clients: list[ClientProgram] = []
@@ -337,8 +337,8 @@ def redact(path: Path, out: Path) -> None:
     Raises:
         TierwiseError: if the recording is missing or damaged, or ``out`` is not empty.
     """
-    make_folder(out)
-    _core.redact_recording(path, out)
+    with new_folder(out):
+        _core.redact_recording(path, out)
 
 
 def make_folder(out: Path) -> None:
@@ -349,6 +349,17 @@ def make_folder(out: Path) -> None:
     """
     with os_errors(out, "name a directory that can be made"):
         empty_folder(out)
+
+
+@contextmanager
+def new_folder(out: Path) -> Iterator[None]:
+    """Make a folder as :func:`make_folder`; what fails within leaves none."""
+    make_folder(out)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
 def remove_recording(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several servers of one engine: none is guessed."""
+"""Several servers of one engine, and several processes of one server: none is guessed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from support.engine_contract import until
 from tierwise.capture import target
 from tierwise.capture.target import program_of
+from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 
 
@@ -26,3 +27,19 @@ def test_several_servers_are_not_guessed_among(tmp_path: Path) -> None:
     finally:
         for server in servers:
             server.communicate()
+
+
+def test_a_child_of_a_server_is_refused_with_the_first_process(tmp_path: Path) -> None:
+    """A recording of a backend or a checkpointer alone looks like one of an idle server."""
+    first, child = tmp_path / "first" / "dataserver", tmp_path / "child" / "dataserver"
+    for name, program in ((first, "sh"), (child, "cat")):
+        name.parent.mkdir()
+        name.symlink_to(str(shutil.which(program)))
+    server = subprocess.Popen([first, "-c", f"{child}; true"], stdin=subprocess.PIPE)
+    try:
+        until(lambda: [program_of(pid) for pid in cpu.tree(server.pid)] == ["dataserver"] * 2)
+        (pid,) = cpu.tree(server.pid) - {server.pid}
+        with pytest.raises(TierwiseError, match=f"{pid} .* child of process {server.pid}.*{server.pid}"):
+            target.of_pid(pid)
+    finally:
+        server.communicate()

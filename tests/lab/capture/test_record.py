@@ -48,6 +48,18 @@ def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
     assert done["sync"] == done["write"] > 10
 
 
+@pytest.mark.parametrize(
+    ("end", "expected"), [("exit 3", "ended with status 3"), ("kill -9 $$", "was ended by signal 9")]
+)
+def test_a_command_that_fails_is_told_with_where_its_recording_is(
+    tmp_path: Path, end: str, expected: str
+) -> None:
+    out = tmp_path / "recording"
+    with pytest.raises(TierwiseError, match=f"sh {expected}: .*{out}"):
+        record_command(["sh", "-c", end], load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    assert Recording.open(out, whole=True).about.bursts
+
+
 def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:

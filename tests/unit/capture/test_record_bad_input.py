@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner
 
 from support.commands import tierwise
+from tierwise.capture.schedule import Schedule
 from tierwise.cli import app
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
@@ -49,10 +52,22 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME, "--rules", "sqlite", "--duration", "10m"], "--duration"),
         (["--pid", _ME, "--rules", "sqlite", "--until-usable", "soon"], "--until-usable"),
         (["--until-usable", "10min", "--", "true"], "--until-usable"),
+        (
+            ["--pid", _ME, "--rules", "sqlite", "--until-usable", "3s", "--duration", "4s"],
+            "--until-usable: 3 s is shorter than --duration, 4 s",
+        ),
         (["--pid", _ME, "--rules", "sqlite", "--each", "10s"], "--each: only a day"),
         (["--every", "10min", "--", "true"], "without -- COMMAND"),
         (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--duration", "5min"], "--every"),
-        (["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"], "--each"),
+        (
+            ["--pid", _ME, "--rules", "sqlite", "--every", "10min", "--each", "3s", "--burst", "1s"],
+            "--burst: with its pause, a burst of 1 s takes 10 s, and the recording 3 s",
+        ),
+        (
+            ["--pid", _ME, "--rules", "sqlite", "--duration", "1s", "--burst", "10s"],
+            "--burst: with its pause, a burst of 10 s takes 100 s, and the recording 1 s",
+        ),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "50ms"], "a shorter --burst or a greater --duty"),
         (["--pid", _ME, "--rules", "sqlite", "--dsn", "mysql://me:secret@db"], "TIERWISE_DSN"),
         (["--pid", _ME, "--rules", "sqlite", "--buffer-content"], "give --dsn or --dsn-file"),
         (["--", "no-such-program"], "no-such-program is of no engine"),
@@ -69,6 +84,31 @@ def test_options_that_make_no_sense(
     assert expected in line
     assert "\n" not in line
     assert not out.exists()
+
+
+def test_a_recording_until_it_is_usable_takes_no_longer_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first window ends then too, which is otherwise 60 s long."""
+    taken = list[float | None]()
+
+    def record(_target: object, _out: object, schedule: Schedule, *_: object) -> NoReturn:
+        taken.append(schedule.seconds)
+        raise TierwiseError("enough", "")
+
+    monkeypatch.setattr("tierwise.cli.record.record_running", record)
+    refused("-o", "out", "--pid", str(os.getpid()), "--rules", "sqlite", "--until-usable", "3s")
+    assert taken == [3.0]
+
+
+def test_a_thread_is_refused_with_its_process(tmp_path: Path) -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    try:
+        line = refused("-o", str(tmp_path / "out"), "--pid", str(thread.native_id), "--rules", "sqlite")
+    finally:
+        ended.set()
+        thread.join()
+    assert f"is a thread of process {os.getpid()}" in line and f"give --pid {os.getpid()}" in line
 
 
 def test_one_line_and_status_2(run_dir: Path) -> None:

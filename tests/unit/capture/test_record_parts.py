@@ -35,6 +35,7 @@ def test_no_duty(text: str) -> None:
         {"seconds": float("nan")},
         {"burst_s": 0},
         {"burst_s": 1e9},
+        {"seconds": 1.0, "burst_s": 10.0},
         {"limit_bytes": 1},
     ],
 )

@@ -15,7 +15,7 @@ from support.paths import RECORDINGS, ROOT
 from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import TABLES, Recording, remove_recording
+from tierwise.recording import TABLES, Recording, redact, remove_recording
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -176,3 +176,9 @@ def test_a_field_beyond_its_range_is_refused_by_name(field: str, value: object, 
         Recording.open(copy)
     assert refused.value.message.startswith(f"{copy / 'about.json'}: {field}")
     assert refused.value.fix.startswith("copy the recording again")
+
+
+def test_a_redaction_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="is no folder"):
+        redact(tmp_path / "none", tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -176,7 +176,7 @@ pub fn kind_of_name(name: &str) -> Option<ClientKind> {
 }
 
 /// Whether programs of this name are servers of databases.
-fn is_server(name: &str) -> bool {
+pub fn is_server(name: &str) -> bool {
     rules::of_program(name).is_some_and(|rules| rules.is_server)
 }
 

@@ -6,7 +6,7 @@ use std::{fmt, fs};
 use tierwise_recording::{ClientKind, Role, Rules};
 
 use crate::UserError;
-use crate::database::clients::kind_of_name;
+use crate::database::clients::{is_server, kind_of_name};
 use crate::database::{rules, settings};
 use crate::host::files::data_directory;
 use crate::host::paths::{identity, text_within};
@@ -154,6 +154,7 @@ impl Target {
                 "give the pid of its server",
             ));
         }
+        require_first(pid, &program)?;
         let Some(rules) = chosen.or_else(|| rules::of_program(&program).cloned()) else {
             let known = rules::names();
             return Err(UserError::new(
@@ -185,6 +186,23 @@ impl Target {
     pub fn mounts_of(&self) -> Option<i32> {
         (self.root != Path::new("/")).then_some(self.pid)
     }
+}
+
+/// Refuses a thread, and a process that a server has started: it does a part of the server's work.
+fn require_first(pid: i32, program: &str) -> Result<(), UserError> {
+    let process = processes::process_of(pid).unwrap_or(pid);
+    let first = Family::now().first_of(process, is_server);
+    let first = first.unwrap_or(process);
+    if first == pid {
+        return Ok(());
+    }
+    let what = if process == pid { "child" } else { "thread" };
+    Err(UserError::new(
+        format!(
+            "--pid: {pid} ({program}) is a {what} of process {first}, and a recording of it would lack the rest"
+        ),
+        format!("give --pid {first}"),
+    ))
 }
 
 /// The only server that works in a directory, which the rules of its engine call its data directory.
@@ -287,6 +305,15 @@ mod tests {
         assert!(message(Wanted::DataDirectory(here)).contains("--data-dir: no database works in"));
         let own = Wanted::Pid(std::process::id().cast_signed());
         assert!(message(own).contains("is of no engine"));
+        let thread = std::thread::spawn(|| {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            Target::find(&Wanted::Pid(number), None, &[])
+                .err()
+                .unwrap()
+                .message
+        });
+        let refused = thread.join().unwrap();
+        assert!(refused.contains(&format!("is a thread of process {}", std::process::id())));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Files {
     role_of: Option<RoleOf>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
     root: PathBuf,
+    /// Those that hold files with roles that were asked for.
+    directories: BTreeSet<PathBuf>,
     extents: KnownExtents,
 }
 
@@ -36,15 +38,18 @@ impl Files {
             rules,
             role_of,
             root,
+            directories: BTreeSet::new(),
             extents: KnownExtents::default(),
         }
     }
 
     /// Sizes in the data directory of a server; none if it is gone, or not known. Links in it lead to tablespaces or a
-    /// log elsewhere.
+    /// log elsewhere; settings also lead to files elsewhere, such as binary logs, most of which are not open.
     pub fn data_sizes(&self, data_directory: &Path) -> Option<TreeSizes> {
         let directory = within(&self.root, data_directory);
-        tree_sizes(&directory, &self.root, |path| self.by_path(path))
+        tree_sizes(&directory, &self.directories, &self.root, |path| {
+            self.by_path(path)
+        })
     }
 
     /// The data directory of a live server, as it sees it.
@@ -71,6 +76,12 @@ impl Files {
         let role = self.role_of(&place, seen);
         let by_rules = self.role_of.is_none();
         let role = role.or_else(|| by_rules.then(|| role_of_content(&self.rules, &place))?);
+        if let Some(directory) = place
+            .parent()
+            .filter(|_| role.is_some() && status.is_some())
+        {
+            self.directories.insert(directory.to_owned());
+        }
         let device = self.device(&place, status.as_ref(), role);
         let tells = |device: u32| self.devices.known[device as usize].tells_places();
         let extents = match (status.as_ref(), device) {

@@ -1,8 +1,8 @@
 //! Paths as a process with another root has them, files behind them, and the size of directory trees.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -81,25 +81,34 @@ pub fn beginning(path: &Path, most_bytes: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Sizes of the files in a directory, links followed, each file once.
+/// Sizes of the files in a directory, links followed, each file once; and by role of those in directories beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeSizes {
     pub all_bytes: u64,
-    /// Of those that have a role.
+    /// Of those that have a role, also beside it.
     pub role_bytes: BTreeMap<Role, u64>,
 }
 
 /// Sizes in a directory; none if it cannot be read.
 ///
-/// `role_of` is asked with paths as a process with that root has them.
+/// Of `beside`, which hold other files of the database, such as its binary logs, only files with a role count, and none
+/// of directories in them. `role_of` is asked with paths as a process with that root has them.
 pub fn tree_sizes(
     directory: &Path,
+    beside: &BTreeSet<PathBuf>,
     root: &Path,
     mut role_of: impl FnMut(&str) -> Option<Role>,
 ) -> Option<TreeSizes> {
     fs::read_dir(directory).ok()?;
     let (mut waiting, mut seen) = (vec![directory.to_owned()], HashSet::new());
     let mut sizes = TreeSizes::default();
+    let mut role_bytes = BTreeMap::new();
+    let mut count = |place: &Path, size_bytes: u64| {
+        let path = Path::new("/").join(place.strip_prefix(root).unwrap_or(place));
+        if let Some(role) = role_of(&path.to_string_lossy()) {
+            *role_bytes.entry(role).or_default() += size_bytes;
+        }
+    };
     while let Some(place) = waiting.pop() {
         let Ok(found) = fs::metadata(&place) else {
             continue;
@@ -111,13 +120,21 @@ pub fn tree_sizes(
             waiting.extend(entries(&place).map(|entry| followed(&entry, root)));
         } else if found.is_file() {
             sizes.all_bytes += found.len();
-            let path = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));
-            if let Some(role) = role_of(&path.to_string_lossy()) {
-                *sizes.role_bytes.entry(role).or_default() += found.len();
-            }
+            count(&place, found.len());
         }
     }
-    Some(sizes)
+    for place in beside.iter().flat_map(entries).map(|entry| entry.path()) {
+        let found = fs::symlink_metadata(&place).ok();
+        if let Some(found) = found.filter(Metadata::is_file)
+            && seen.insert((found.dev(), found.ino()))
+        {
+            count(&place, found.len());
+        }
+    }
+    Some(TreeSizes {
+        role_bytes,
+        ..sizes
+    })
 }
 
 /// Target of an entry for a process with that root.
@@ -261,10 +278,37 @@ mod tests {
         symlink("/elsewhere", data.join("pg_wal")).unwrap();
         symlink("/data", data.join("loop")).unwrap();
         let log = |path: &str| (path == "/elsewhere/log").then_some(Role::Log);
-        let sizes = tree_sizes(&data, root, log).unwrap();
+        let sizes = tree_sizes(&data, &BTreeSet::new(), root, log).unwrap();
         assert_eq!(sizes.all_bytes, 1500);
         assert_eq!(sizes.role_bytes, BTreeMap::from([(Role::Log, 500)]));
-        assert_eq!(tree_sizes(&root.join("none"), root, |_| None), None);
+        let none = tree_sizes(&root.join("none"), &BTreeSet::new(), root, |_| None);
+        assert_eq!(none, None);
+    }
+
+    #[test]
+    fn files_with_a_role_beside_a_tree_are_measured_by_role() {
+        let folder = root();
+        let root = folder.path();
+        let (data, beside) = (root.join("data"), root.join("binlogs"));
+        fs::create_dir_all(beside.join("older")).unwrap();
+        fs::write(data.join("base/1"), [0; 1000]).unwrap();
+        for (name, size_bytes) in [
+            ("bin.1", 300),
+            ("bin.2", 20),
+            ("notes", 5),
+            ("older/bin.0", 7),
+        ] {
+            fs::write(beside.join(name), vec![0; size_bytes]).unwrap();
+        }
+        let role_of = |path: &str| match path {
+            path if path.starts_with("/binlogs/bin.") => Some(Role::Archive),
+            path => path.starts_with("/data/").then_some(Role::Data),
+        };
+        let beside = BTreeSet::from([beside, data.join("base"), root.join("none")]);
+        let sizes = tree_sizes(&data, &beside, root, role_of).unwrap();
+        assert_eq!(sizes.all_bytes, 1000);
+        let expected = [(Role::Data, 1000), (Role::Archive, 320)];
+        assert_eq!(sizes.role_bytes, BTreeMap::from(expected));
     }
 
     #[test]
