@@ -127,3 +127,11 @@ def test_a_study_is_not_resumed_over_the_results_of_another(tmp_path: Path) -> N
     written(file, *(run.model_copy(update={"study_seed": 7}) for run in runs))
     with pytest.raises(TierwiseError, match="with seed 7, others are of one with seed 20"):
         runner.results_in(tmp_path)
+
+
+def test_a_problem_of_several_lines_is_one_line(tmp_path: Path) -> None:
+    failed = study_runs(repeats=1)[0].model_copy(
+        update={"status": "failed", "problems": ["ERROR: full\r\n  DETAIL: no\u2028room\n"]}
+    )
+    (result,) = read_results(written(tmp_path / "results.jsonl", failed))
+    assert result.problems == failed.changed().problems == ["ERROR: full DETAIL: no room"]
