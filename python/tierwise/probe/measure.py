@@ -27,6 +27,8 @@ from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult,
 DEFAULT_SIZE_BYTES = 1 << 30
 """CrystalDiskMark's file size."""
 SHORTEST_S = 5.0
+_SHORTEST_REPEAT_S = 1e-3
+"""Time of a few requests of a solid-state disk."""
 FILE = "probe"
 SWEEP = tuple(
     f"{kind}-{size}" + (f"-qd{depth}" if depth > 1 else "")
@@ -96,7 +98,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
     place = look(path)
     random = Random(options.seed)
     with opened(place, options, progress) as (target, file):
-        names = [*CRYSTALDISKMARK.values(), *options.extra]
+        names = _patterns(options)
         patterns_s = _SHARES["patterns"] * options.seconds
         patterns = sample_patterns(target, names, options.repeats, patterns_s, random, progress)
         progress("flush")
@@ -202,6 +204,11 @@ def _device(place: Place, options: Options) -> _core.ProbeTarget:
     return _core.ProbeTarget.open_device(str(place.path), options.engine)
 
 
+def _patterns(options: Options) -> list[str]:
+    """Each once: an option may name one of another option."""
+    return list(dict.fromkeys([*CRYSTALDISKMARK.values(), *options.extra]))
+
+
 def _require_sensible(options: Options) -> None:
     if options.engine not in (None, "io_uring", "threads"):
         raise TierwiseError(f"--engine: {options.engine!r} is not known", "use io_uring or threads")
@@ -209,4 +216,11 @@ def _require_sensible(options: Options) -> None:
         raise TierwiseError(
             f"--duration: {options.seconds:g} s is too short to tell anything",
             f"give {SHORTEST_S:g}s or more",
+        )
+    most = int(_SHARES["patterns"] * options.seconds / len(_patterns(options)) / _SHORTEST_REPEAT_S)
+    if options.repeats > most:
+        raise TierwiseError(
+            f"--repeats: {options.repeats} repeats of {len(_patterns(options))} patterns leave less than "
+            f"{_SHORTEST_REPEAT_S * 1e3:g} ms for each in {options.seconds:g} s",
+            f"give {max(most, 1)} or fewer, or a longer --duration",
         )

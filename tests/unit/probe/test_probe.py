@@ -34,6 +34,7 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
         (["/proc"], "no room for 16 MiB"),
         (["/dev/null"], "not a directory"),
         ([".", "--duration", "1s"], "1 s is too short"),
+        ([".", "--duration", "5s", "--repeats", "1000000"], "give 312 or fewer, or a longer --duration"),
         ([".", "--size", "4096T"], "no room for"),
         ([".", "--size", "1"], "--size: a file of 1 byte tells nothing: give 16M or more"),
         ([".", "--size", "much"], "--size"),
