@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +11,8 @@ from pathlib import Path
 from random import Random
 
 from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import cpu, doctor, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -111,6 +113,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
         progress("fit")
         profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
+        warnings += [] if profile is None else contradictions(profile, patterns)
         return ProbeReport(
             path=str(path),
             device=place.label,
@@ -185,6 +188,32 @@ def fitted(
     write_back = flush.write_cache == "write back"
     protected = not write_back or fit.flush_waits_us < 0.5 * fit.program_us
     return flash_text(fit, origin, protected, write_back)
+
+
+_MOST_APART = 2.0
+"""Ratio of a profile's rate to the measured one above which predictions would be of another device."""
+_MODELLED = 2000
+"""Requests that the model serves for a rate."""
+
+
+def contradictions(profile: str, patterns: Mapping[str, Sequence[PatternResult]]) -> list[str]:
+    """One line for each random pattern of CrystalDiskMark that the fitted profile serves at another rate.
+
+    Writes of a disk are left out: a cache takes in as many as it has room for.
+    """
+    model = profiles.parse(profile, Path("probed.toml"))
+    texts = []
+    for name in CRYSTALDISKMARK.values():
+        if not name.startswith("rnd") or (model.kind == "hdd" and "write" in name):
+            continue
+        measured = statistics.median([result.rate_per_s for result in patterns[name]])
+        modelled = simulate(model, Job(preset=name, count=_MODELLED)).iops
+        if not 1 / _MOST_APART <= modelled / max(measured, 1e-9) <= _MOST_APART:
+            texts.append(
+                f"the profile does {modelled:,.0f} requests a second of {name}, and {measured:,.0f} were "
+                "measured: the device or the load on this machine varied; probe again, for longer"
+            )
+    return texts
 
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:

@@ -362,8 +362,9 @@ def _swept(sweep: Sweep) -> set[str]:
 
 def _given_twice(study: Study) -> Iterator[tuple[str, str]]:
     """Values that a sweep gives as well."""
-    variants = {f"variants.{name}.": variant for name, variant in study.variants.items()}
-    for place, given in {"": study, **variants}.items():
+    places: dict[str, Study | Overrides] = {"": study}
+    places |= {f"variants.{name}.": variant for name, variant in study.variants.items()}
+    for place, given in places.items():
         unset = {name: (None, type(given).model_fields[name].default) for name in _swept(study.sweep)}
         names = [name for name in sorted(unset) if getattr(given, name) not in unset[name]]
         names += [CONSTANT + name for name in given.constants.keys() & study.sweep.constants.keys()]
