@@ -83,7 +83,7 @@ def _requests(folder: Path, draw: random.Random) -> Callable[[], object]:
 
 
 def _results(folder: Path, draw: random.Random) -> Callable[[], object]:
-    lines = b"".join(run(Make(order=n)).model_dump_json().encode() + b"\n" for n in range(2))
+    lines = b"".join(run(Make(order=n, repeat=n)).model_dump_json().encode() + b"\n" for n in range(2))
     (folder / "results.jsonl").write_bytes(mutated(lines, draw))
     return draw.choice([command("report", folder), command("compare", folder, folder)])
 

@@ -17,7 +17,6 @@ name = "s"
 question = "?"
 engines = ["postgres", "sqlite"]
 workload = "crud"
-memory = "64M"
 constants.size = 100
 transactions = 10
 repeats = 2

@@ -509,7 +509,7 @@ class Costs:
         """Recorded files that a device can hold, with headroom and after their growth."""
         if device not in self._most_bytes:
             profile = resolve(device).profile
-            largest_bytes = largest_gib(self._terms.prices.of(profile), profile) * _GIB
+            largest_bytes = largest_gib(self._terms.prices, profile) * _GIB
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
         return self._most_bytes[device]
 

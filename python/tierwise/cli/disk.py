@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,10 @@ from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
 from tierwise.host.disk.config import Transport
-from tierwise.host.disk.disk import WHOLE, DeadDisk, DiskStats, EmulatedDisk, Faults, Partition, all_disks
+from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, SilentDisk, all_disks
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.units import MIB, parse_size_bytes
+from tierwise.model.units import MIB, parse_duration_s, parse_size_bytes
 from tierwise.report.devices import attainable_blocks, shortfall
 from tierwise.report.document import Cell, Text, Tone, figure, table
 
@@ -40,7 +41,7 @@ def up(
         typer.Option(help="state of the device: fresh, or after sequential or random writes to every sector"),
     ] = "fresh",
     lies: Annotated[bool, typer.Option("--lies", help="acknowledge flushes without doing them")] = False,
-    fail_after: Annotated[str, typer.Option(help="die after '30s' or '1000 requests'")] = "",
+    fail_after: Annotated[str, typer.Option(help="die after '30s', '10min' or '1000 requests'")] = "",
     slow_factor: Annotated[float, typer.Option(help="factor by which it is slower at first")] = 1,
     slow_for: Annotated[str | None, typer.Option(metavar="TIME", help="time for which it is slower")] = None,
     unreadable: Annotated[str, typer.Option(help="sectors that cannot be read, FROM-TO")] = "",
@@ -115,7 +116,9 @@ def cut(
 
 
 @app.command()
-def fail(name: Name, after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s") -> None:
+def fail(
+    name: Name, after: Annotated[str, typer.Option(help="'30s', '10min' or '1000 requests'")] = "0s"
+) -> None:
     """Make a disk fail: every request gets an error until `disk down`."""
     times = _fault_times(after, "--after")
     EmulatedDisk.find(name).fail(**times)
@@ -143,11 +146,14 @@ def unreadable(
 
 def _fault_times(text: str, option: str) -> dict[str, Any]:
     """Arguments of ``EmulatedDisk.fail`` for ``30s`` or ``1000 requests``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*s|(\d+)\s*requests?", text.strip())
-    if match is None:
-        raise TierwiseError(f"{option} {text!r} is no time and no count", "use '30s' or '1000 requests'")
-    seconds, requests = match.groups()
-    return {"after_s": float(seconds)} if seconds else {"after_requests": int(requests)}
+    if count := re.fullmatch(r"0*(\d{1,19})\s*requests?", text.strip()):
+        return {"after_requests": int(count[1])}
+    if re.fullmatch(r"0+\s*s", text.strip()):  # at once
+        return {"after_s": 0.0}
+    with suppress(TierwiseError):
+        if not text.strip().isdecimal():  # of which nothing tells whether it is a time
+            return {"after_s": parse_duration_s(text, option)}
+    raise TierwiseError(f"{option} {text!r} is no time and no count", "use '30s', '10min' or '1000 requests'")
 
 
 def _sectors(text: str, option: str) -> range:
@@ -157,14 +163,13 @@ def _sectors(text: str, option: str) -> range:
     return range(int(match[1]), int(match[2]) + 1)
 
 
-ListedDisk = DiskStats | DeadDisk
+ListedDisk = DiskStats | SilentDisk
 
 
 @app.command("list")
 def list_(format: FormatOption = Format.TEXT) -> None:
     """List the disks that are up, with what each partition did and its deadline overrun."""
-    disks, dead = all_disks()
-    gone = [DeadDisk(name=name, mounts=mounts) for name, mounts in dead.items()]
+    disks, silent = all_disks()
     listing = table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
@@ -173,10 +178,10 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     for disk in disks:
         for row in _rows(disk):
             listing.add(*row)
-    show([listing], {"disks": [*disks, *gone]}, "disks", format)
-    for name, mounts in dead.items():
-        where = ", ".join(map(str, mounts)) or "nowhere"
-        warn(f"{name} gives no counters, mounted at {where}: tierwise disk stats {name} says why")
+    show([listing], {"disks": [*disks, *silent]}, "disks", format)
+    for gone in silent:
+        where = ", ".join(map(str, gone.mounts)) or "nowhere"
+        warn(f"{gone.name} gives no counters, mounted at {where}: tierwise disk stats {gone.name} says why")
 
 
 def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:

@@ -175,9 +175,7 @@ BufferContent = Annotated[
 ]
 NamesFromFiles = Annotated[
     bool,
-    typer.Option(
-        help="without a DSN: read the names of PostgreSQL's tables from the server's files"
-    ),
+    typer.Option(help="without a DSN: read the names of PostgreSQL's tables from the server's files"),
 ]
 _DEFAULT_S = 120.0
 _DEFAULT_EACH_S = 60.0

@@ -305,8 +305,15 @@ def billed_gib(price: Price, profile: Profile, size_bytes: float) -> float:
     return math.ceil(needed / price.step_gib - _ROUNDING) * price.step_gib
 
 
-def largest_gib(price: Price | None, profile: Profile) -> float:
-    """Size of the largest volume, in whole steps: 0 if none so small has the speed of the profile."""
+def largest_gib(prices: Prices, profile: Profile) -> float:
+    """Size of the largest volume, in whole steps: 0 if none so small has the speed of the profile.
+
+    An array without a price of its own has the largest members.
+    """
+    price = prices.of(profile)
+    if price is None and profile.member is not None:
+        members = profile.capacity_bytes / profile.member.capacity_bytes
+        return largest_gib(prices, profile.member) * members
     if price is None or price.most_gib is None:
         return profile.capacity_bytes / GIB
     largest = math.floor(price.most_gib / price.step_gib + _ROUNDING) * price.step_gib

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,9 +27,12 @@ _MOST_REFERRED = 64
 """Keys of a profile whose values are names of other profiles."""
 
 
-End = Literal["least", "most"]
-ENDS: tuple[End, End] = ("least", "most")
-"""Of the ranges of a profile."""
+End = Literal["fast", "slow"]
+ENDS: tuple[End, End] = ("fast", "slow")
+"""Of the ranges of a profile: all of its numbers at their faster end, or all at their slower one."""
+
+_TIME = re.compile(r"(?<!_per)_(us|ms|s)$")
+"""Name of a time: a longer one is slower. Of rates, counts and sizes, a greater one is faster."""
 
 
 @dataclass(frozen=True)
@@ -94,21 +98,27 @@ class Profile:
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Least and greatest value of numbers that vary between drives or runs, by key; a member's too."""
-        own = {key: (least, most) for key, (least, most) in self.fields.get("range", {}).items()}
-        return own or (self.member.ranges if self.member else {})
+        return {**(self.member.ranges if self.member else {}), **self._own_ranges}
+
+    @cached_property
+    def _own_ranges(self) -> dict[str, tuple[float, float]]:
+        return {key: (least, most) for key, (least, most) in self.fields.get("range", {}).items()}
 
     def at(self, end: End) -> Profile:
-        """The profile with its ranges at one end; itself if it has none."""
+        """The profile with all of its ranges at one end; itself if it has none."""
         if not self.ranges:
             return self
-        varied, original = self.member or self, f"{(self.member or self).name}-in-the-middle"
-        numbers = [f"{key} = {pair[ENDS.index(end)]!r}" for key, pair in self.ranges.items()]
-        sources = [f'"{key}" = "an end of its range"' for key in self.ranges]
+        library = dict(self.library)
+        if self.member and self.member.ranges:
+            member = self.member.at(end)
+            library = {**member.library, self.fields["member"]: member.text}
+        if not self._own_ranges:
+            return _of_texts(self.text, self.file, library)
+        original = f"{self.name}-in-the-middle"
+        numbers = [f"{key} = {_end_of(key, pair, end)!r}" for key, pair in self._own_ranges.items()]
+        sources = [f'"{key}" = "an end of its range"' for key in self._own_ranges]
         text = "\n".join([f'like = "{original}"', *numbers, "[source]", *sources])
-        library = {**self.library, original: varied.text}
-        if varied is self:
-            return _of_texts(text, self.file, library)
-        return _of_texts(self.text, self.file, {**library, self.fields["member"]: text})
+        return _of_texts(text, self.file, {**library, original: self.text})
 
     @cached_property
     def member(self) -> Profile | None:
@@ -122,6 +132,11 @@ class Profile:
     def medium(self) -> str:
         """Its kind, or that of an array's members."""
         return self.member.medium if self.member else self.kind
+
+
+def _end_of(key: str, ends: tuple[float, float], end: End) -> float:
+    is_time = _TIME.search(key) is not None
+    return ends[0] if is_time == (end == "fast") else ends[1]
 
 
 def names() -> list[str]:

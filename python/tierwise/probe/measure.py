@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +11,8 @@ from pathlib import Path
 from random import Random
 
 from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import cpu, doctor, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -27,6 +29,8 @@ from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult,
 DEFAULT_SIZE_BYTES = 1 << 30
 """CrystalDiskMark's file size."""
 SHORTEST_S = 5.0
+_SHORTEST_REPEAT_S = 1e-3
+"""Time of a few requests of a solid-state disk."""
 FILE = "probe"
 SWEEP = tuple(
     f"{kind}-{size}" + (f"-qd{depth}" if depth > 1 else "")
@@ -96,7 +100,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
     place = look(path)
     random = Random(options.seed)
     with opened(place, options, progress) as (target, file):
-        names = [*CRYSTALDISKMARK.values(), *options.extra]
+        names = _patterns(options)
         patterns_s = _SHARES["patterns"] * options.seconds
         patterns = sample_patterns(target, names, options.repeats, patterns_s, random, progress)
         progress("flush")
@@ -109,6 +113,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
         progress("fit")
         profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
+        warnings += [] if profile is None else contradictions(profile, patterns)
         return ProbeReport(
             path=str(path),
             device=place.label,
@@ -185,6 +190,32 @@ def fitted(
     return flash_text(fit, origin, protected, write_back)
 
 
+_MOST_APART = 2.0
+"""Ratio of a profile's rate to the measured one above which predictions would be of another device."""
+_MODELLED = 2000
+"""Requests that the model serves for a rate."""
+
+
+def contradictions(profile: str, patterns: Mapping[str, Sequence[PatternResult]]) -> list[str]:
+    """One line for each random pattern of CrystalDiskMark that the fitted profile serves at another rate.
+
+    Writes of a disk are left out: a cache takes in as many as it has room for.
+    """
+    model = profiles.parse(profile, Path("probed.toml"))
+    texts = []
+    for name in CRYSTALDISKMARK.values():
+        if not name.startswith("rnd") or (model.kind == "hdd" and "write" in name):
+            continue
+        measured = statistics.median([result.rate_per_s for result in patterns[name]])
+        modelled = simulate(model, Job(preset=name, count=_MODELLED)).iops
+        if not 1 / _MOST_APART <= modelled / max(measured, 1e-9) <= _MOST_APART:
+            texts.append(
+                f"the profile does {modelled:,.0f} requests a second of {name}, and {measured:,.0f} were "
+                "measured: the device or the load on this machine varied; probe again, for longer"
+            )
+    return texts
+
+
 def middle(results: Sequence[PatternResult]) -> PatternResult:
     """The repeat of median rate, whose latencies represent all repeats."""
     rate = statistics.median_low([result.rate_per_s for result in results])
@@ -202,6 +233,11 @@ def _device(place: Place, options: Options) -> _core.ProbeTarget:
     return _core.ProbeTarget.open_device(str(place.path), options.engine)
 
 
+def _patterns(options: Options) -> list[str]:
+    """Each once: an option may name one of another option."""
+    return list(dict.fromkeys([*CRYSTALDISKMARK.values(), *options.extra]))
+
+
 def _require_sensible(options: Options) -> None:
     if options.engine not in (None, "io_uring", "threads"):
         raise TierwiseError(f"--engine: {options.engine!r} is not known", "use io_uring or threads")
@@ -209,4 +245,11 @@ def _require_sensible(options: Options) -> None:
         raise TierwiseError(
             f"--duration: {options.seconds:g} s is too short to tell anything",
             f"give {SHORTEST_S:g}s or more",
+        )
+    most = int(_SHARES["patterns"] * options.seconds / len(_patterns(options)) / _SHORTEST_REPEAT_S)
+    if options.repeats > most:
+        raise TierwiseError(
+            f"--repeats: {options.repeats} repeats of {len(_patterns(options))} patterns leave less than "
+            f"{_SHORTEST_REPEAT_S * 1e3:g} ms for each in {options.seconds:g} s",
+            f"give {max(most, 1)} or fewer, or a longer --duration",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tierwise.model.placement import Role
-from tierwise.results.measurements import NotNegative, NotNegativeCount, Record
+from tierwise.results.measurements import NotNegative, NotNegativeCount, OneLine, Record
 
 Outcome = Literal["whole", "lost", "damaged"]
 
@@ -14,7 +14,7 @@ class IntegrityCheck(Record):
     """The engine's own check of its files; no problem means that it passed."""
 
     name: str
-    problems: list[str] = []
+    problems: list[OneLine] = []
 
 
 class Fault(Record):
@@ -28,7 +28,7 @@ class Fault(Record):
     """Acknowledged in that time."""
     recovery_s: NotNegative | None = None
     """From power-on until the engine answers, with all steps; devices answer at once. Absent if never."""
-    damage: str | None = None
+    damage: OneLine | None = None
     """Why the database is not what whole transactions make it: it does not start, or a check fails."""
     check: IntegrityCheck | None = None
     """Absent if the engine did not start, or could not read the commits."""
@@ -84,7 +84,7 @@ class DeviceDeath(Fault):
     """Whether clients still got acknowledgements until the engine was stopped."""
     start: Start
     """Whether the engine starts with the blank device as it is, after its makers' salvage step, or never."""
-    refused: str | None = None
+    refused: OneLine | None = None
     """Why starting as it is was not enough; absent if it was, or was not tried."""
     salvage: str | None = None
     """The step after which it started, or the last one tried."""

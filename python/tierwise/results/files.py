@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -86,29 +86,69 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
         draft.replace(path)
 
 
-def read_results(path: Path, *, in_folder: bool = True, study: str | None = None) -> list[RunResult]:
+def read_results(
+    path: Path, *, in_folder: bool = True, study: str | None = None, seed: int | None = None
+) -> list[RunResult]:
     """Read a JSON Lines file of results; see :func:`read_records`.
 
     Args:
         study: name of the study that wrote it; by default that of the first run.
+        seed: of the start of the study that wrote it; by default that of the first run of each engine.
 
     Raises:
-        TierwiseError: as there, or if a run is there twice or of another study.
+        TierwiseError: as there, or if a run is there twice, contradicts itself, or is of another study or of
+            another start of it.
     """
     results = read_records(
         RunResult, path, "name the results.jsonl of a study that has run", in_folder=in_folder
     )
-    counted = Counter(result.run_id for result in results)
-    if twice := [run_id for run_id, count in counted.items() if count > 1]:
-        raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
-    foreign = next((run for run in results if run.study != (study or results[0].study)), None)
-    if foreign is not None:
-        raise TierwiseError(
-            f"{path}: run {foreign.run_id} is of study {foreign.study!r}, "
-            f"others are of {study or results[0].study!r}",
-            "keep the results of each study in a file of its own",
-        )
+    for problem, fix in _contradictions(results, study, seed):
+        raise TierwiseError(f"{path}: {problem}", fix)
     return results
+
+
+_RATE_TOLERANCE = 1e-3
+"""Of a rate, against transactions over time."""
+
+
+def _contradictions(
+    results: list[RunResult], study: str | None, seed: int | None
+) -> Iterator[tuple[str, str]]:
+    """What cannot be of the results of one start of a study, each with its fix."""
+    seen: dict[Hashable, str] = {}
+    seeds: dict[str, int] = {}
+    for run in results:
+        if run.study != (study or results[0].study):
+            others = study or results[0].study
+            yield (
+                f"run {run.run_id} is of study {run.study!r}, others are of {others!r}",
+                "keep the results of each study in a file of its own",
+            )
+        engine = run.engine.name
+        start = seeds.setdefault(engine, run.study_seed if seed is None else seed)
+        if run.study_seed != start:
+            yield (
+                f"run {run.run_id} is of a start of the study with seed {run.study_seed}, others are of one "
+                f"with seed {start}",
+                "keep the results of each start in a file of its own",
+            )
+        # A line may have been pasted with another name, or as another repeat.
+        repeat = engine, run.placement, frozenset(run.setting.items()), run.repeat
+        content = run.model_dump_json(exclude={"run_id", "repeat", "order"})
+        if twice := next((seen[key] for key in (run.run_id, repeat, content) if key in seen), None):
+            other = "there twice" if twice == run.run_id else f"run {twice} under another name"
+            yield f"run {run.run_id} is {other}", "remove one of the two lines"
+        seen |= dict.fromkeys((run.run_id, repeat, content), run.run_id)
+        rate = run.rate_per_s
+        if rate is None or run.transactions is None or not run.elapsed_s:
+            continue
+        counted = run.transactions / run.elapsed_s
+        if not math.isclose(rate, counted, rel_tol=_RATE_TOLERANCE):
+            yield (
+                f"run {run.run_id}: rate_per_s is {rate:g}, and {run.transactions:,} transactions in "
+                f"{run.elapsed_s:g} s are {counted:g} a second",
+                "run it again, or remove its line",
+            )
 
 
 def read_records(model: type[_RecordT], path: Path, fix: str, *, in_folder: bool = True) -> list[_RecordT]:

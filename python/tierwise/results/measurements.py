@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 NotNegative = Annotated[float, Field(ge=0)]
 NotNegativeCount = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1 + 1e-9)]  # a weighted mean is rounded
+
+
+def _one_line(text: str) -> str:
+    return " ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""A message of an engine or a program, whose lines are one sentence of a report."""
+
 WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
 """Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
 

@@ -21,6 +21,7 @@ from tierwise.results.measurements import (
     Latency,
     NotNegative,
     NotNegativeCount,
+    OneLine,
     PatternResult,
     Record,
     RoleIo,
@@ -43,7 +44,7 @@ class LapResult(Record):
     stream: int = 0
     """Laps of different streams ran side by side."""
     status: Literal["ok", "capped", "failed", "wrong"]
-    problem: str | None = None
+    problem: OneLine | None = None
     timed: bool = True
     """Part of the run's elapsed time."""
     cold: bool = False
@@ -85,7 +86,7 @@ class RunResult(Record):
     study_seed: int
     started_at: datetime
     status: Literal["ok", "invalid", "failed"]
-    problems: list[str] = []
+    problems: list[OneLine] = []
 
     machine: Machine
     engine: EngineInfo

@@ -73,7 +73,10 @@ def test_what_results_say_is_only_shown(tmp_path: Path) -> None:
 
 def results_in(folder: Path, placement: str) -> Path:
     folder.mkdir(parents=True)
-    runs = [run(Make(order=number)).model_copy(update={"placement": placement}) for number in range(3)]
+    runs = [
+        run(Make(order=number, repeat=number)).model_copy(update={"placement": placement})
+        for number in range(3)
+    ]
     (folder / "results.jsonl").write_text("".join(completed.model_dump_json() + "\n" for completed in runs))
     (folder / "study.json").write_text(INFO.model_dump_json())
     return folder

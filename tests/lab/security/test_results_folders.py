@@ -30,7 +30,7 @@ SECRET = "root:x:0:0\n"
 
 def results_in(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    lines = [run(Make(order=number)).model_dump_json() + "\n" for number in range(2)]
+    lines = [run(Make(order=number, repeat=number)).model_dump_json() + "\n" for number in range(2)]
     (folder / "results.jsonl").write_text("".join(lines))
     (folder / "study.json").write_text(INFO.model_dump_json())
     return folder

@@ -210,6 +210,24 @@ def test_no_volume_is_larger_than_the_provider_sells(tmp_path: Path, limits: str
     assert not too_slow.holds("volume-aws-io2", 1), "64,000 I/Os a second need 64 GiB"
 
 
+@pytest.mark.parametrize(("level", "sides"), [("raid0", 4), ("raid10", 2)])
+def test_no_member_of_an_array_is_larger_than_the_provider_sells(
+    tmp_path: Path, level: str, sides: int
+) -> None:
+    (tmp_path / "large.toml").write_text(
+        'like = "volume-aws-gp3"\ncapacity_gib = 1_000_000\n[source]\ncapacity_gib = "by choice: large"\n'
+    )
+    array = tmp_path / "array.toml"
+    array.write_text(
+        f'kind = "array"\nsummary = "four volumes"\nmember = "large"\nmembers = 4\nlevel = "{level}"\n'
+        'stripe_kib = 64\ncoupled = false\n[source]\nmembers = "by choice: four of them"\n'
+        'stripe_kib = "by choice: four of them"\n'
+    )
+    costs = Costs(FOOTPRINTS, Terms.parse(headroom="100%"))
+    for name, of_65536 in ((str(tmp_path / "large.toml"), 1), (str(array), sides)):
+        assert costs.most_bytes(name) == pytest.approx(of_65536 * 65_536 * GIB / 2, rel=1e-6)
+
+
 def device(mount: str, roles: list[str], shared: int = 1) -> dict[str, object]:
     """A block device of 100 GiB, as a recording describes it."""
     named = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": mount, "roles": roles, "shared": shared}

@@ -107,7 +107,7 @@ def test_a_profile_at_an_end_of_its_ranges_is_made_again_from_its_texts() -> Non
         assert again.fields["journal_us"] == number
         assert again.fields["flush_us"] == drive.fields["flush_us"]
     steady = profiles.load("ssd-nvme-dc")
-    assert steady.at("most") is steady
+    assert steady.at("slow") is steady
 
 
 def test_an_array_has_the_ranges_of_its_member(tmp_path: Path) -> None:
@@ -116,5 +116,58 @@ def test_an_array_has_the_ranges_of_its_member(tmp_path: Path) -> None:
     file.write_text(text.replace('member = "ssd-nvme-dc"', 'member = "ssd-nvme-consumer"'))
     pair = profiles.load(str(file))
     assert pair.ranges == profiles.load("ssd-nvme-consumer").ranges
-    slow = pair.at("most").member
+    slow = pair.at("slow").member
     assert slow is not None and slow.fields["journal_us"] == pair.ranges["journal_us"][1]
+
+
+def test_each_end_of_several_ranges_is_fast_or_slow_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("""
+        like = "ssd-nvme-consumer"
+        read_us = 45
+        channel_mb_per_s = 800
+        [range]
+        read_us = [40, 160]
+        channel_mb_per_s = [200, 1600]
+        [source]
+        read_us = "estimated: for this test"
+        channel_mb_per_s = "estimated: for this test"
+        range = "estimated: for this test"
+    """)
+    keys = ("read_us", "channel_mb_per_s", "journal_us")
+    ends = [[profiles.load(str(file)).at(end).fields[key] for key in keys] for end in profiles.ENDS]
+    assert ends == [[40, 1600, 600], [160, 200, 2600]]
+
+
+def test_an_array_with_ranges_of_its_own_has_those_of_its_member_too(tmp_path: Path) -> None:
+    file = tmp_path / "pair.toml"
+    file.write_text("""
+        kind = "array"
+        summary = "two of them in stripes"
+        member = "ssd-nvme-consumer"
+        members = 2
+        level = "raid0"
+        stripe_kib = 64
+        coupled = false
+        [range]
+        stripe_kib = [16, 64]
+        [source]
+        members = "by choice: two in this test"
+        stripe_kib = "by choice: two in this test"
+        range = "estimated: for this test"
+    """)
+    pair = profiles.load(str(file))
+    assert pair.ranges == {"journal_us": (600, 2600), "stripe_kib": (16, 64)}
+    for end, journal_us, stripe_kib in (("fast", 600, 64), ("slow", 2600, 16)):
+        there = pickle.loads(pickle.dumps(pair.at(end)))  # type: ignore[arg-type]
+        assert there.fields["stripe_kib"] == stripe_kib
+        assert there.member.fields["journal_us"] == journal_us
+
+
+def test_an_array_of_arrays_has_the_ranges_of_the_innermost(tmp_path: Path) -> None:
+    text = profiles.load("array-raid1-2x-ssd-nvme-dc").text
+    (tmp_path / "inner.toml").write_text(text.replace('"ssd-nvme-dc"', '"ssd-nvme-consumer"'))
+    (tmp_path / "outer.toml").write_text(text.replace('"ssd-nvme-dc"', '"inner"'))
+    slow = profiles.load(str(tmp_path / "outer.toml")).at("slow")
+    assert slow.member is not None and slow.member.member is not None
+    assert slow.member.member.fields["journal_us"] == 2600

@@ -41,3 +41,29 @@ def test_missing_xfs_tools_name_the_package(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(mounts, "_SEARCH_PATH", "/nowhere")
     with pytest.raises(TierwiseError, match="apt-get install xfsprogs"):
         mounts.require_tools("xfs", 1 << 30, "--fs")
+
+
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("0s", {"after_s": 0.0}),
+        ("1.5s", {"after_s": 1.5}),
+        ("10min", {"after_s": 600.0}),
+        ("250ms", {"after_s": 0.25}),
+        ("0 requests", {"after_requests": 0}),
+        ("1000 requests", {"after_requests": 1000}),
+    ],
+)
+def test_a_disk_fails_after_a_duration_as_any_or_after_requests(text: str, times: dict[str, float]) -> None:
+    assert disk._fault_times(text, "--after") == times
+
+
+@pytest.mark.parametrize("text", ["1000", "-1s", "soon", "0", "1e3s", "9" * 4400 + "requests"])
+def test_what_is_no_time_and_no_count_is_refused(text: str) -> None:
+    with pytest.raises(TierwiseError, match=r"no time and no count.*10min"):
+        disk._fault_times(text, "--after")
+
+
+def test_more_requests_than_a_server_counts_are_refused() -> None:
+    with pytest.raises(TierwiseError, match=r"cannot fail after .* requests: use 0 to 1,000,000,000,000,000"):
+        Faults(fail_after_requests=10**18).commands(64 * MIB)

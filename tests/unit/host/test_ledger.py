@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,12 @@ DISK: dict[str, Any] = {
 }
 
 
+def test_a_disk_that_is_still_being_made_says_so() -> None:
+    entry = ledger.add("disk", "a", **DISK)
+    assert "disk 'a' is still being made" in all_disks()[1][0].problem
+    entry.remove()
+
+
 def test_a_disk_of_another_version_is_named_with_what_removes_it() -> None:
     as_before = {("loop" if key == "device" else key): value for key, value in PLACED.items()}
     entry = ledger.add("disk", "a", **DISK | {"partitions": [as_before]})
@@ -107,9 +114,13 @@ def test_a_disk_of_another_version_is_named_with_what_removes_it() -> None:
             TierwiseError, match=r"disk-a\.json: of another version .*: tierwise disk down a$"
         ):
             asked()
-    assert all_disks() == ([], {"a": [Path("/x")]})
+    (silent,) = all_disks()[1]
+    assert (silent.name, silent.mounts) == ("a", [Path("/x")])
     listed = tierwise("disk", "list")
     assert "a gives no counters, mounted at /x: tierwise disk stats a says why" in listed.stderr
+    (printed,) = json.loads(tierwise("disk", "list", "--format", "json").stdout)["disks"]
+    assert printed == {"name": "a", "mounts": ["/x"], "problem": silent.problem}
+    assert "of another version" in silent.problem
     entry.remove()
 
 
@@ -126,7 +137,7 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
     entry = ledger.add("disk", "a", home="/x", **facts)
     with pytest.raises(TierwiseError, match=r"disk-a\.json: damaged entry of the ledger"):
         EmulatedDisk.find("a")
-    assert all_disks() == ([], {"a": []})
+    assert [(disk.name, disk.mounts) for disk in all_disks()[1]] == [("a", [])]
     entry.remove()
 
 

@@ -206,9 +206,9 @@ def test_the_interval_holds_each_end_of_a_device_with_each_end_of_processor_time
     on_ranged = {"data": "ssd-nvme-consumer"}
     (_, fast), (_, slow) = ends(settings=[OFF])
     assert fast > slow == 1.0
-    assert ends(placement=on_ranged) == [("least", 1.0), ("most", 1.0)]
+    assert ends(placement=on_ranged) == [("fast", 1.0), ("slow", 1.0)]
     assert sorted(ends(placement=on_ranged, settings=[OFF])) == sorted(
-        (end, cpu_speed) for end in ("least", "most") for cpu_speed in (slow, fast)
+        (end, cpu_speed) for end in ("fast", "slow") for cpu_speed in (slow, fast)
     )
 
 

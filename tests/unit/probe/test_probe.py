@@ -8,9 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tierwise.cli import app
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.model.errors import TierwiseError
+from tierwise.probe.measure import contradictions
 from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import CRYSTALDISKMARK, interleaved
+from tierwise.results import PatternResult
 
 MIB = 1 << 20
 
@@ -34,6 +38,7 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
         (["/proc"], "no room for 16 MiB"),
         (["/dev/null"], "not a directory"),
         ([".", "--duration", "1s"], "1 s is too short"),
+        ([".", "--duration", "5s", "--repeats", "1000000"], "give 312 or fewer, or a longer --duration"),
         ([".", "--size", "4096T"], "no room for"),
         ([".", "--size", "1"], "--size: a file of 1 byte tells nothing: give 16M or more"),
         ([".", "--size", "much"], "--size"),
@@ -65,3 +70,23 @@ def test_default_size_leaves_room(tmp_path: Path) -> None:
     assert choose_size_bytes(place, None, 64 * MIB) == 64 * MIB
     with pytest.raises(TierwiseError, match="no room for"):
         choose_size_bytes(place, 1 << 60, 64 * MIB)
+
+
+def test_a_profile_that_contradicts_what_was_measured_is_said_to() -> None:
+    text = profiles.load("ssd-nvme-dc").text
+    rates = {
+        name: simulate(profiles.load("ssd-nvme-dc"), Job(preset=name, count=2000)).iops
+        for name in CRYSTALDISKMARK.values()
+    }
+
+    def measured(factor: float) -> dict[str, list[PatternResult]]:
+        return {
+            name: [PatternResult(requests=round(rate * factor * 100), bytes=0, elapsed_s=100.0)] * 2
+            for name, rate in rates.items()
+        }
+
+    assert contradictions(text, measured(0.6)) == contradictions(text, measured(1.8)) == []
+    for factor in (0.2, 5.0):
+        said = contradictions(text, measured(factor))
+        assert len(said) == 4 and "rnd4k-q1t1-read" in said[1]
+        assert f"{rates['rnd4k-q1t1-read']:,.0f} requests a second" in said[1]

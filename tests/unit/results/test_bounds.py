@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from support.results_factory import study_runs
+from support.results_factory import INFO, study_runs
+from tierwise.lab.studies.runner import session as runner
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.results import Counters, UntracedIo, WaitShare
-from tierwise.results.files import read_results
+from tierwise.results import Counters, RunResult, UntracedIo, WaitShare
+from tierwise.results.files import read_results, write_study_info
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,54 @@ def test_results_of_before_with_the_space_of_the_database_are_read(tmp_path: Pat
     )
     (result,) = read_results(file)
     assert "space" not in json.loads(result.model_dump_json())
+
+
+def written(file: Path, *runs: RunResult) -> Path:
+    file.write_text("".join(run.model_dump_json() + "\n" for run in runs), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"run_id": "other"}, {"run_id": "other", "repeat": 9}, {"run_id": "other", "elapsed_s": None}],
+)
+def test_a_run_that_is_there_twice_is_refused_under_any_name(change: dict[str, Any], tmp_path: Path) -> None:
+    runs = study_runs(repeats=2)
+    again = runs[0].model_copy(update=change)
+    with pytest.raises(TierwiseError, match=f"{again.run_id} is there twice|other is run {runs[0].run_id} "):
+        read_results(written(tmp_path / "results.jsonl", *runs, again))
+
+
+def test_a_rate_that_its_transactions_and_time_contradict_is_refused(tmp_path: Path) -> None:
+    first, *rest = study_runs(repeats=2)
+    wrong = first.model_copy(update={"rate_per_s": 2 * (first.rate_per_s or 0.0)})
+    with pytest.raises(TierwiseError, match=rf"run {first.run_id}: rate_per_s is .* are .* a second"):
+        read_results(written(tmp_path / "results.jsonl", wrong, *rest))
+
+
+def test_runs_of_another_start_of_the_study_are_refused(tmp_path: Path) -> None:
+    first, *rest = study_runs(repeats=2)
+    other = first.model_copy(update={"study_seed": 7})
+    with pytest.raises(TierwiseError, match="start of the study with seed 7, others are of one with seed 20"):
+        read_results(written(tmp_path / "results.jsonl", *rest, other))
+
+
+def test_a_study_is_not_resumed_over_the_results_of_another(tmp_path: Path) -> None:
+    write_study_info(tmp_path / runner.STUDY_FILE, INFO)
+    file, runs = tmp_path / runner.RESULTS_FILE, study_runs(repeats=2)
+    written(file, *runs)
+    assert runner.results_in(tmp_path) == runs
+    written(file, *(run.model_copy(update={"study": "other"}) for run in runs))
+    with pytest.raises(TierwiseError, match=f"of study 'other', others are of '{INFO.name}'"):
+        runner.results_in(tmp_path)
+    written(file, *(run.model_copy(update={"study_seed": 7}) for run in runs))
+    with pytest.raises(TierwiseError, match="with seed 7, others are of one with seed 20"):
+        runner.results_in(tmp_path)
+
+
+def test_a_problem_of_several_lines_is_one_line(tmp_path: Path) -> None:
+    failed = study_runs(repeats=1)[0].model_copy(
+        update={"status": "failed", "problems": ["ERROR: full\r\n  DETAIL: no\u2028room\n"]}
+    )
+    (result,) = read_results(written(tmp_path / "results.jsonl", failed))
+    assert result.problems == failed.changed().problems == ["ERROR: full DETAIL: no room"]

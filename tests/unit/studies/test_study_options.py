@@ -147,3 +147,15 @@ def test_studies_lists_every_study_with_its_time() -> None:
 def test_a_device_that_own_storage_would_replace_is_refused(named: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="--own-storage replaces every device"):
         StudyOptions(own_storage=tmp_path, **named).applied_to(CRUD)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        StudyOptions(set=["transactions=5", "seconds=3"]),
+        StudyOptions(set=["transactions=5"], duration_s=3.0),
+    ],
+)
+def test_transactions_and_a_duration_contradict_each_other(options: StudyOptions) -> None:
+    with pytest.raises(TierwiseError, match="a run ends after one of the two"):
+        options.applied_to(CRUD)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from support.commands import tierwise
 from support.study_texts import SWEPT
 from tierwise.lab import studies as study
 from tierwise.lab.studies.runner.compatibility import restrict_to_supported
@@ -86,7 +89,7 @@ def test_scales_that_are_not_used_do_not_hinder_resuming(chosen: Study) -> None:
         ('["64M", "1G"]', '["much"]', "sweep.memory"),
         ('"plain", "odd"', '"plain", "even"', "sweep.variant names 'even'"),
         ('placements = ["b"]', 'placements = ["c"]', "quick.placements.c"),
-        ('memory = "64M"', 'memory = "none"', "memory"),
+        ("repeats = 2", 'repeats = 2\nmemory = "none"', "memory: size: 'none'"),
         ("[quick]", '[[paper]]\nplacement = "a"\nsetting = { x = "1" }\nwhat = "rate"\nvalue = 1\nunit = ""\n'
          'source = "?"\n[quick]', "paper.0.setting names 'x'"),
     ],
@@ -126,3 +129,65 @@ def test_the_only_variant_left_is_the_study(chosen: Study) -> None:
     assert list(skipped) == ["variant two"]
     assert (left.sweep.variant, left.constants["size"]) == ([], 9)
     assert all(plan.setting == {} for plan in plan_runs(left, 1))
+
+
+TWO_CLIENTS = """
+name = "clients"
+question = "?"
+engines = ["sqlite"]
+workload = "single_commit"
+seconds = 1
+repeats = 1
+baseline = "one"
+[devices.own]
+path = "/own"
+[placements.one]
+default = "own"
+[sweep]
+clients = [1, 2]
+variant = ["small", "large"]
+constants = { accounts = [10, 20] }
+[variants.small]
+[variants.large]
+scale = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("repeats = 1", "repeats = 1\nclients = 4", "s.toml: clients: sweep.clients gives"),
+        ("scale = 2", "clients = 4", "variants.large.clients: sweep.clients gives"),
+        ("scale = 2", "[quick]\nclients = 4", "quick: clients: sweep.clients gives"),
+        (
+            "repeats = 1",
+            "repeats = 1\nconstants.accounts = 5",
+            "constants.accounts: sweep.constants.accounts",
+        ),
+        ("scale = 2", "constants.accounts = 5", "variants.large.constants.accounts: sweep.constants.acc"),
+        ("scale = 2", "[quick]\nplacements = []", "quick.placements: "),
+    ],
+)
+def test_a_value_that_is_swept_is_not_given_as_well(old: str, new: str, named: str) -> None:
+    with pytest.raises(TierwiseError, match=re.escape(named)):
+        study.parse(TWO_CLIENTS.replace(old, new), "s.toml")
+
+
+def test_a_sweep_of_one_scale_replaces_the_value_of_the_study() -> None:
+    fields = "repeats = 1\nclients = 4\nconstants.accounts = 5"
+    text = TWO_CLIENTS.partition("[sweep]")[0].replace("repeats = 1", fields)
+    swept = "sweep = { clients = [1, 2], constants = { accounts = [10] } }"
+    chosen = study.parse(f"{text}[quick]\n{swept}", "s.toml")
+    quick = chosen.with_overrides(chosen.quick)
+    runs = [at(quick, point) for point in points(quick.sweep)]
+    assert [(run.clients, run.constants) for run in runs] == [(1, {"accounts": 10}), (2, {"accounts": 10})]
+
+
+def test_the_clients_of_a_sweep_are_not_overridden_in_silence(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(TWO_CLIENTS.replace("/own", str(tmp_path)), "utf-8")
+    shown = tierwise("study", "run", str(file), "--dry-run", "--output", str(tmp_path / "results"))
+    assert shown.returncode == 0 and "clients as swept" in shown.stdout, shown
+    assert "constants.accounts" in shown.stdout and "10, 20" in shown.stdout
+    refused = tierwise("study", "run", str(file), "--dry-run", "--clients", "9")
+    assert "study clients: clients: sweep.clients gives its values" in refused.stderr

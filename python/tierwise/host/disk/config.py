@@ -22,6 +22,7 @@ Precondition = Literal["fresh", "sequential", "random"]
 
 _LONGEST_S = 365 * 86_400.0
 _LARGEST_FACTOR = 1e6
+_MOST_REQUESTS = 10**15
 
 
 class CutReport(Record):
@@ -74,8 +75,10 @@ def fail(after_s: float | None, after_requests: int | None) -> dict[str, Any]:
     if after_s is not None and after_requests is not None:
         raise TierwiseError("a disk fails after a time or after requests, not both", "give one of them")
     if after_requests is not None:
-        if after_requests < 0:
-            raise TierwiseError(f"a disk cannot fail after {after_requests} requests", "use 0 or more")
+        if not 0 <= after_requests <= _MOST_REQUESTS:
+            raise TierwiseError(
+                f"a disk cannot fail after {after_requests} requests", f"use 0 to {_MOST_REQUESTS:,}"
+            )
         return {"after": {"requests": after_requests}}
     return {"after": {"seconds": _seconds("a disk fails after", after_s or 0.0)}}
 

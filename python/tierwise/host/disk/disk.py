@@ -418,25 +418,24 @@ def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
         raise TierwiseError(problem, f"end process {entry.owner.pid}, then tierwise clean") from None
 
 
-class DeadDisk(Record):
-    """An emulated disk whose server does not answer."""
+class SilentDisk(Record):
+    """A disk without counters: it is still being made, or its server does not answer."""
 
     name: str
-    dead: Literal[True] = True
-    """Its server does not answer."""
     mounts: list[Path]
-    """Where it is still mounted."""
+    problem: str
+    """Why it gives no counters."""
 
 
-def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
-    """Counters of every disk whose server answers, and mount points of the other disks, by name."""
+def all_disks() -> tuple[list[DiskStats], list[SilentDisk]]:
+    """Counters of every disk whose server answers, and the other disks."""
     answering: list[DiskStats] = []
-    dead: dict[str, list[Path]] = {}
+    silent: list[SilentDisk] = []
     for entry in ledger.entries("disk"):
         points: list[Path] = []
         try:
             points = list(_mounts_of(entry).values())
             answering.append(EmulatedDisk.find(entry.name).stats())
-        except TierwiseError:
-            dead[entry.name] = points
-    return answering, dead
+        except TierwiseError as error:
+            silent.append(SilentDisk(name=entry.name, mounts=points, problem=str(error)))
+    return answering, silent

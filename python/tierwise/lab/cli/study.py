@@ -25,7 +25,7 @@ from tierwise.lab.studies.options import StudyOptions
 from tierwise.lab.studies.runner import dask_hosts
 from tierwise.lab.studies.runner import session as runner
 from tierwise.lab.studies.runner.recorded import Recordings
-from tierwise.lab.studies.study import plan_runs, points
+from tierwise.lab.studies.study import plan_runs, points, values
 from tierwise.lab.workloads import Workload
 from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
@@ -99,7 +99,11 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
         roles = [f"{role}={device}" for role, device in placement.roles.items()]
         below = (Text("baseline", Tone.QUIET),) if name == study.baseline else ()
         placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
-    clients = numbers.counted(study.clients, "client")
+    swept = values(study.sweep)
+    sweep = table(["values"], [], names=["swept"])
+    for name, several in swept.items():
+        sweep.add(name, ", ".join(several))
+    clients = "clients as swept" if "clients" in swept else numbers.counted(study.clients, "client")
     facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {clients}"
     source = [Text(f"Source: {study.source}.")] if study.source else []
     count = len(plan_runs(study, seed=0))
@@ -108,7 +112,8 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in study.notes]
     _warn_of_clients(study)
-    show([*words, devices, placements, *notes], {"study": study}, "plan", format)
+    tables = [devices, placements, *([sweep] if swept else [])]
+    show([*words, *tables, *notes], {"study": study}, "plan", format)
 
 
 def _warn_of_clients(study: studies.Study) -> None:

@@ -95,7 +95,13 @@ class StudyOptions:
             direct["scale"] = _number(self.scale)
         direct = {name: value for name, value in direct.items() if value is not None}
         given = validated(Overrides, direct, "options", "give a smaller number")
-        return [*overrides, *(_set(text) for text in self.set), given]
+        options = [*(_set(text) for text in self.set), given]
+        if all(any(getattr(option, name) for option in options) for name in ("transactions", "seconds")):
+            raise TierwiseError(
+                "--set transactions=… and a duration: a run ends after one of the two",
+                "leave out --set transactions, or --duration and --set seconds",
+            )
+        return [*overrides, *options]
 
     @staticmethod
     def _device(study: Study, text: str) -> tuple[str, DeviceSpec]:

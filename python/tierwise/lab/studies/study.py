@@ -122,7 +122,7 @@ class Overrides(_Spec):
     deaths: Repeats | None = None
     durability: Names | None = None
     dying: Names | None = None
-    placements: list[str] | None = None
+    placements: Annotated[list[str], Field(min_length=1)] | None = None
     """Placements of the study to run."""
     sweep: Sweep | None = None
     constants: dict[str, float] = {}
@@ -209,6 +209,13 @@ class Study(_Spec):
         }
         for name in given.keys() & {"constants", "sizes"}:
             given[name] = {**getattr(self, name), **given[name]}
+        if overrides.sweep is not None:  # in place of the study's own values
+            given |= {
+                name: Study.model_fields[name].default for name in _swept(overrides.sweep) - given.keys()
+            }
+            replaced = overrides.sweep.constants.keys() - overrides.constants.keys()
+            constants = given.get("constants", self.constants)
+            given["constants"] = {name: each for name, each in constants.items() if name not in replaced}
         if overrides.settings:
             engines = self.settings.keys() | overrides.settings.keys()
             given["settings"] = {
@@ -309,7 +316,7 @@ def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 def require_consistent(study: Study, where: str) -> None:
     """Refuse fields that contradict each other, or that the runs would not heed."""
-    for problem, fix in (*_contradictions(study), *_unheeded(study), *_ignored(study)):
+    for problem, fix in (*_contradictions(study), *_given_twice(study), *_unheeded(study), *_ignored(study)):
         raise TierwiseError(f"{where}: {problem}", fix)
 
 
@@ -343,6 +350,26 @@ _OF_A_WHOLE_STUDY = ("sweep", "placements", "repeats", "cuts", "deaths", "durabi
 
 _OF_A_DATABASE = ("memory", "parallelism", "cap_s", "warmup_transactions", "constants")
 """Fields that only a workload on a database heeds."""
+
+
+_SWEPT = ("memory", "parallelism", "clients")
+
+
+def _swept(sweep: Sweep) -> set[str]:
+    """Fields of a study that a sweep gives one value after the other."""
+    return {name for name in _SWEPT if getattr(sweep, name)}
+
+
+def _given_twice(study: Study) -> Iterator[tuple[str, str]]:
+    """Values that a sweep gives as well."""
+    places: dict[str, Study | Overrides] = {"": study}
+    places |= {f"variants.{name}.": variant for name, variant in study.variants.items()}
+    for place, given in places.items():
+        unset = {name: (None, type(given).model_fields[name].default) for name in _swept(study.sweep)}
+        names = [name for name in sorted(unset) if getattr(given, name) not in unset[name]]
+        names += [CONSTANT + name for name in given.constants.keys() & study.sweep.constants.keys()]
+        for name in names:
+            yield f"{place}{name}: sweep.{name} gives its values", "leave one of the two out"
 
 
 def _unheeded(study: Study) -> Iterator[tuple[str, str]]:

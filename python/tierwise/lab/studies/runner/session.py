@@ -375,8 +375,8 @@ def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
 
 def results_in(directory: Path) -> list[RunResult]:
     """Finished runs in a directory of results."""
-    file = directory / RESULTS_FILE
-    return read_results(file) if os.path.lexists(file) else []
+    file, info = directory / RESULTS_FILE, read_study_info(directory / STUDY_FILE)
+    return read_results(file, study=info.name, seed=info.seed) if os.path.lexists(file) else []
 
 
 def _create(info: StudyInfo, out: Path) -> Path:
