@@ -101,9 +101,9 @@ class Advice(Record):
     growing: Growing | None = None
     """What breaks first when data and load grow; ``None`` if it was not asked."""
     best: Option
-    """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
-    fewest moves. To stay is one; files that must last lie where a stop of the machine loses them only if
-    nothing else helps, or if the database can be rebuilt."""
+    """The decision without a goal: of the options as good as the fastest, or as staying where nothing helps,
+    the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of the
+    machine loses them only if nothing else helps, or if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
