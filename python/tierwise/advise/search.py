@@ -221,9 +221,7 @@ class Search:
                 return option.as_good_as(fastest) and self._is_told(option)
             return option.as_good_as(fastest) or option.as_good_as(self.staying)
 
-        return recommended(
-            options, lambda option: self.may_be_recommended(option) and is_as_good(option)
-        )
+        return recommended(options, lambda option: self.may_be_recommended(option) and is_as_good(option))
 
     def _is_told(self, option: Option) -> bool:
         """Whether it can be told from staying."""
