@@ -26,7 +26,7 @@ from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability
 from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
-from tierwise.advise.option import Filling, Goal, Option, filling
+from tierwise.advise.option import Filling, Goal, Option, filling, no_rent
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.tables import TableAdvice, tables_beside
 from tierwise.device_models.instances import Instance, find_instances, rent_per_month
@@ -102,8 +102,8 @@ class Advice(Record):
     """What breaks first when data and load grow; ``None`` if it was not asked."""
     best: Option
     """The decision without a goal: of the options as good as the fastest, or as staying where nothing helps,
-    the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of the
-    machine loses them only if nothing else helps, or if the database can be rebuilt."""
+    the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of
+    the machine loses them only if nothing else helps, or if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
@@ -301,7 +301,11 @@ def advise(
             *ranking.notes,
             *billing_notes(names, terms, costs.volumes, predictor.run),
             *machine_notes(options.instances, predictor.work.cores),
-            *([_no_rent(costs.currency)] if rent is None and budget_per_month is None else []),
+            *(
+                [f"{no_rent(costs.currency)}, or --instance FILE with per_month in {costs.currency}"]
+                if rent is None and budget_per_month is None
+                else []
+            ),
         ],
         warnings=_merged(
             judged,
@@ -310,13 +314,6 @@ def advise(
         cross_checks=_cautions(
             recorded.cross_checks, [(prediction, prediction.cross_checks) for prediction in answers]
         ),
-    )
-
-
-def _no_rent(currency: str) -> str:
-    return (
-        f"no rent of a machine is known in {currency}, so no gain is taken as too dear: give --budget, or "
-        f"--instance FILE with per_month in {currency}"
     )
 
 

@@ -57,8 +57,8 @@ class Verification(Record):
     differences: list[Difference]
     """Conditions that differ from those of the forecast, the one that explains most first."""
     undone_per_s: Estimate | None
-    """Rate of the recording after, replayed with all differences undone that a replay can undo; ``None`` if it
-    can undo none."""
+    """Rate of the recording after, replayed with all differences undone that a replay can undo; ``None`` if
+    it can undo none."""
     explained: bool
     """Whether that rate and every figure that was outside then lie within the predicted intervals."""
     roles: list[RoleTimes]

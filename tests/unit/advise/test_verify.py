@@ -164,7 +164,7 @@ def test_tables_that_were_not_moved_are_found(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_rate_inside_explains_no_latency_outside(tmp_path: Path) -> None:
-    """The device of the log took longer, which no replay can undo: it was said to be undone, and explained."""
+    """The device of the log took longer, which no replay can undo: it was said to be undone."""
 
     def change(content: dict[str, Any]) -> None:
         (prediction,) = content["predictions"]

@@ -55,7 +55,7 @@ def remainder_sentence(verification: Verification) -> str:
         return f"With {what} undone, the replay gives {rate}: inside the forecast. This explains it."
     rest = "The rest is other work, or the model's error."
     if predicted and is_inside(verification.undone_per_s.value, predicted, verification.chance):
-        return f"With {what} undone, the replay gives {rate}: inside the forecast, but a latency is not. {rest}"
+        return f"With {what} undone, the replay gives {rate}: inside, but a latency is still outside. {rest}"
     return f"With {what} undone, the replay gives {rate}: still outside. {rest}"
 
 
