@@ -157,9 +157,7 @@ def best_moves(
         draws=draws,
         seed=seed,
         prices=used_prices(devices, options.terms, datetime.date.today()),
-        notes=_remarks(
-            (row.name, [*row.notes, *([no_rent(currency)] if unbounded else [])]) for row in rows
-        ),
+        notes=_remarks((row.name, [*row.notes, *([no_rent(currency)] if unbounded else [])]) for row in rows),
         warnings=_remarks((row.name, row.warnings) for row in rows),
     )
 
