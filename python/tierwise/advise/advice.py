@@ -35,7 +35,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_monthly
-from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve, settings
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.space import RoleSpace
@@ -230,7 +230,8 @@ def advise(
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
     tried = setting_moves(predictor, recorded)
-    if setting := instead(tried, decision.option, goal, options.may_lose_s):
+    safest_first = [setting.text for setting in settings.advised(predictor.about)]
+    if setting := instead(tried, decision.option, goal, options.may_lose_s, safest_first):
         decision = decision.changed(setting=setting.setting)
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
     memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))

@@ -229,15 +229,15 @@ def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_di
 
 
 @pytest.mark.parametrize(
-    ("engine", "role", "left", "place"),
+    ("engine", "role", "left"),
     [
-        ("postgres", Role.LOG, "pg_wal", "PGDATA"),
-        ("postgres", Role.SYSTEM, "pgdata", "PGDATA"),
-        ("mariadb", Role.DATA, "mysql", "DATADIR"),
+        ("postgres", Role.LOG, "pg_wal"),
+        ("postgres", Role.SYSTEM, "pgdata"),
+        ("mariadb", Role.DATA, "mysql"),
     ],
 )
 def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
-    engine: str, role: Role, left: str, place: str, tmp_path: Path, new: Path, no_servers: Path
+    engine: str, role: Role, left: str, tmp_path: Path, new: Path, no_servers: Path
 ) -> None:
     """The copy went into the old one, and the server started on the old files."""
     stopped = tmp_path / "stopped"
@@ -248,5 +248,7 @@ def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
     (new / left).mkdir()
     (new / left / "old").touch()
     with pytest.raises(subprocess.CalledProcessError):
-        typed_for_server(steps_of(engine, role).there, no_servers, **{place: files}, CONF=tmp_path, NEW=new)
+        typed_for_server(
+            steps_of(engine, role).there, no_servers, PGDATA=files, DATADIR=files, CONF=tmp_path, NEW=new
+        )
     assert not stopped.exists() and names_in(new / left) == {"old"}
