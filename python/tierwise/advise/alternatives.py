@@ -274,9 +274,9 @@ def instead(
         or (goal is None and _reaches(move, option))
     ]
     least_s = min((move.loses_s or 0.0 for move in allowed), default=0.0)
-    first, *others = [move for move in allowed if (move.loses_s or 0.0) == least_s] or [None]
-    alike = [move for move in others if move and first and within_margin(_step(first, move))]
-    return min([first, *alike], key=lambda move: safest_first.index(move.setting)) if first else None
+    losing = [move for move in allowed if (move.loses_s or 0.0) == least_s]
+    alike = [move for move in losing if within_margin(_step(losing[0], move))]
+    return min(alike, key=lambda move: safest_first.index(move.setting), default=None)
 
 
 def _step(faster: SettingMove, other: SettingMove) -> Estimate | None:

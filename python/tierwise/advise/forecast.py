@@ -94,7 +94,7 @@ def choose(
 def _placed(scenario: Scenario, run: RecordedRun) -> dict[str, str]:
     """Full name of the device of each role, and of each table that has one of its own."""
     tables = {name: resolve(scenario.placement[name]).name for name in scenario.selected}
-    return {**scenario.devices_of(run.footprints), **tables}
+    return {**{role.value: device for role, device in scenario.devices_of(run.footprints).items()}, **tables}
 
 
 def model_of(device: str, recorded: str) -> str:
