@@ -26,7 +26,7 @@ from tierwise.advise.decision import Decision, decide
 from tierwise.advise.durability import Durability, durability
 from tierwise.advise.growing import Growing, growing, parse_factor
 from tierwise.advise.moves import Move, Moves
-from tierwise.advise.option import Filling, Goal, Option, filling
+from tierwise.advise.option import Filling, Goal, Option, filling, no_rent
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.tables import TableAdvice, tables_beside
 from tierwise.device_models.instances import Instance, find_instances, rent_per_month
@@ -35,7 +35,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.names import names_in
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_monthly
-from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
+from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve, settings
 from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.space import RoleSpace
@@ -101,9 +101,9 @@ class Advice(Record):
     growing: Growing | None = None
     """What breaks first when data and load grow; ``None`` if it was not asked."""
     best: Option
-    """The decision without a goal: of the options as good as the fastest, the cheapest, then that with the
-    fewest moves. To stay is one; files that must last lie where a stop of the machine loses them only if
-    nothing else helps, or if the database can be rebuilt."""
+    """The decision without a goal: of the options as good as the fastest, or as staying where nothing helps,
+    the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of
+    the machine loses them only if nothing else helps, or if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
@@ -230,7 +230,8 @@ def advise(
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
     tried = setting_moves(predictor, recorded)
-    if setting := instead(tried, decision.option, goal, options.may_lose_s):
+    safest_first = [setting.text for setting in settings.advised(predictor.about)]
+    if setting := instead(tried, decision.option, goal, options.may_lose_s, safest_first):
         decision = decision.changed(setting=setting.setting)
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
     memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
@@ -301,7 +302,11 @@ def advise(
             *ranking.notes,
             *billing_notes(names, terms, costs.volumes, predictor.run),
             *machine_notes(options.instances, predictor.work.cores),
-            *([_no_rent(costs.currency)] if rent is None and budget_per_month is None else []),
+            *(
+                [f"{no_rent(costs.currency)}, or --instance FILE with per_month in {costs.currency}"]
+                if rent is None and budget_per_month is None
+                else []
+            ),
         ],
         warnings=_merged(
             judged,
@@ -310,13 +315,6 @@ def advise(
         cross_checks=_cautions(
             recorded.cross_checks, [(prediction, prediction.cross_checks) for prediction in answers]
         ),
-    )
-
-
-def _no_rent(currency: str) -> str:
-    return (
-        f"no rent of a machine is known in {currency}, so no gain is taken as too dear: give --budget, or "
-        f"--instance FILE with per_month in {currency}"
     )
 
 

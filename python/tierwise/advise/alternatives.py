@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tierwise.advise.durability import ShownCuts, shown_cuts
-from tierwise.advise.option import MARGIN, Goal, Option, is_told
+from tierwise.advise.option import MARGIN, Goal, Option, is_told, within_margin
 from tierwise.device_models.instances import Instance, larger, limits_only
 from tierwise.device_models.prices import Prices
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import share_interval
 from tierwise.model.units import money_sum
-from tierwise.predict import Prediction, Predictor, Scenario, estimates, settings
+from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimates, settings
 from tierwise.predict.machine import network_volumes
 from tierwise.predict.prediction import Bound
 from tierwise.predict.ranking import asking
@@ -242,7 +242,11 @@ def with_placement(
 
 
 def instead(
-    moves: Sequence[SettingMove], option: Option, goal: Goal | None, may_lose_s: float | None
+    moves: Sequence[SettingMove],
+    option: Option,
+    goal: Goal | None,
+    may_lose_s: float | None,
+    safest_first: Sequence[str],
 ) -> SettingMove | None:
     """The setting to recommend in place of an option: it loses no more than is allowed and reaches as much.
 
@@ -252,9 +256,12 @@ def instead(
         goal: what to reach; a setting that reaches it is enough if the option was chosen for it. Where the
             recorded run reaches it, no setting is needed.
         may_lose_s: commits of how many seconds may be lost; ``None`` for no setting at all.
+        safest_first: all settings of the engine; of those that lose commits of the same time, one may lose
+            them in fewer kinds of crash.
 
     Returns:
-        The one that loses least, then the one that gains most; ``None`` if there is none.
+        The one that loses least; of those that lose the same time, the one that gains most, or a safer one
+        that gains as much. ``None`` if there is none.
     """
     reached = goal is not None and goal.verdict(option.prediction).endswith("reached")
     if may_lose_s is None or (option.stays and reached):
@@ -266,7 +273,14 @@ def instead(
         if (goal is not None and goal.verdict(move.prediction).endswith("reached"))
         or (goal is None and _reaches(move, option))
     ]
-    return min(allowed, key=lambda move: move.loses_s or 0.0, default=None)
+    least_s = min((move.loses_s or 0.0 for move in allowed), default=0.0)
+    losing = [move for move in allowed if (move.loses_s or 0.0) == least_s]
+    alike = [move for move in losing if within_margin(_step(losing[0], move))]
+    return min(alike, key=lambda move: safest_first.index(move.setting), default=None)
+
+
+def _step(faster: SettingMove, other: SettingMove) -> Estimate | None:
+    return estimates.ratio(faster.prediction.seed_rates_per_s, other.prediction.seed_rates_per_s)
 
 
 def _reaches(move: SettingMove, option: Option) -> bool:

@@ -193,7 +193,7 @@ def _undone(
 
 def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Iterator[Difference]:
     """A line for each role that lies elsewhere."""
-    placed = forecast.prediction.scenario.devices_of(after.run.footprints)
+    placed = forecast.prediction.scenario.devices_of(after.predictor.work.footprints)
     disks = {role: device for device in after.predictor.about.devices for role in device.roles}
     for role, device in placed.items():
         held = after.run.devices.get(role, RECORDED)
@@ -289,9 +289,23 @@ class After:
 
     @cached_property
     def placement(self) -> dict[str, str]:
-        """The forecast's device of each role that it moved and that the recording after has files of."""
-        placed = self._forecast.prediction.scenario.devices_of(self.run.footprints)
-        return {role.value: device for role, device in placed.items() if device != RECORDED}
+        """The forecast's device of each role that it moved and that the recording after has files of.
+
+        Tables and indexes are named one by one.
+        """
+        scenario = self._forecast.prediction.scenario
+        placed = scenario.devices_of(self.predictor.work.footprints)
+        return {
+            name: device
+            for role, device in placed.items()
+            for name in (scenario.selected if role is Role.SELECTED else [role.value])
+            if device != RECORDED
+        }
+
+    @cached_property
+    def _moved(self) -> set[Role]:
+        placed = self._forecast.prediction.scenario.devices_of(self.predictor.work.footprints)
+        return {role for role, device in placed.items() if device != RECORDED}
 
     @cached_property
     def on_forecast_devices(self) -> Prediction | None:
@@ -309,14 +323,17 @@ class After:
                 device=predicted[role].device if role in predicted else RECORDED,
                 predicted_us=busy_us(predicted.get(role)),
                 measured_us=busy_us(recorded[role]),
-                simulated_us=busy_us(simulated.get(role)) if role.value in self.placement else None,
+                simulated_us=busy_us(simulated.get(role)) if role in self._moved else None,
             )
             for role in Role
             if role in recorded and recorded[role].requests_per_s
         ]
 
     def _replayed(self, changes: dict[str, Any]) -> Prediction | None:
-        scenario = Scenario(emulated=self._forecast.prediction.scenario.emulated, **changes)
+        asked = self._forecast.prediction.scenario
+        apart = Role.SELECTED in self.predictor.work.footprints
+        placement = dict.fromkeys(asked.selected if apart else (), RECORDED) | changes.get("placement", {})
+        scenario = Scenario(emulated=asked.emulated, **{**changes, "placement": placement})
         (answer,) = self.predictor.predict([scenario])
         return None if answer.refused else answer
 

@@ -73,7 +73,7 @@ def choose(
         matching = [
             forecast
             for forecast in forecasts
-            if forecast.placement == named.devices_of(forecast.run.footprints)
+            if _placed(forecast.prediction.scenario, forecast.run) == _placed(named, forecast.run)
         ]
         if not matching:
             raise TierwiseError(
@@ -91,6 +91,12 @@ def choose(
     return max(fitting, key=lambda pair: pair[0])[1] if fitting else forecasts[0]
 
 
+def _placed(scenario: Scenario, run: RecordedRun) -> dict[str, str]:
+    """Full name of the device of each role, and of each table that has one of its own."""
+    tables = {name: resolve(scenario.placement[name]).name for name in scenario.selected}
+    return {**{role.value: device for role, device in scenario.devices_of(run.footprints).items()}, **tables}
+
+
 def model_of(device: str, recorded: str) -> str:
     """Name of a device's model as recordings have it; ``recorded`` is that of the device before the move."""
     return recorded if device == RECORDED else resolve(device).profile.summary
@@ -102,7 +108,7 @@ def _names(forecasts: Sequence[Forecast]) -> str:
     return "; ".join(dict.fromkeys(text for text in listed if text))
 
 
-KINDS = ("advice", "day-advice", "prediction", "ranking")
+KINDS = ("advice", "day-advice", "prediction", "ranking", "table-advice")
 _FIX = "name a file that tierwise advise or predict printed with --format json"
 _LOADS = {"mean": "at mean rate", "peak": "at peak rate", "worst-p99": "in the worst p99 hour"}
 """Loads of a day, the one whose advice is recommended first."""
@@ -164,6 +170,9 @@ def _listed(content: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         case "advice":
             for label, prediction in _of_advice(content["advice"]):
                 yield label, content["recorded"], prediction
+        case "table-advice":
+            for label, prediction in _of_tables(content["advice"]["devices"]):
+                yield label, content["recorded"], prediction
         case _:
             answers = {answer["load"]: answer["advice"] for answer in content["day_advice"]["answers"]}
             for load, name in _LOADS.items():
@@ -188,6 +197,17 @@ def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     rungs = list(enumerate(advice["ladder"], start=1))
     yield from ((f"step {number} of the ladder", rung["prediction"]) for number, rung in reversed(rungs))
     yield from (("a single move", move["prediction"]) for move in advice["moves"])
+
+
+def _of_tables(devices: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The best sets, that of the device which is named first first, then the others."""
+    sets = [
+        (each["best"] == place, f"{', '.join(each_set['names'])} on {each['device']}", each_set["prediction"])
+        for each in devices
+        for place, each_set in enumerate(each["sets"])
+    ]
+    for _, label, prediction in sorted(sets, key=lambda found: not found[0]):
+        yield label, prediction
 
 
 def _run(content: Any) -> RecordedRun:

@@ -107,6 +107,11 @@ def most_worth_paying(offers: Iterable[tuple[float, float]], rent_per_month: flo
     return kept[0] if kept else math.inf
 
 
+def no_rent(currency: str) -> str:
+    """That no rent bounds what a gain may cost, as a sentence without its full stop."""
+    return f"no rent of a machine is known in {currency}, so no gain is taken as too dear: give --budget"
+
+
 def price_limits(offers: Iterable[tuple[float, float]], rent_per_month: float | None) -> Iterator[float]:
     """Costs a month up to which to look for an offer that helps, in this order.
 

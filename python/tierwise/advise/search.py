@@ -110,6 +110,8 @@ class Search:
     def best(self) -> Option:
         """The recommended option: the cheapest of those as good as the fastest that may be recommended.
 
+        Where none can be told from staying, also of those as good as staying.
+
         Files that must last are kept where a stop of the machine loses them only if no other placement can be
         told from staying, or if the database can be rebuilt.
         """
@@ -197,26 +199,29 @@ class Search:
         return True
 
     def _as_good(self, key: Callable[[Priced], Any], among: Sequence[Priced]) -> Option | None:
-        """The first option in an order that is as good as the fastest which is worth its price."""
+        """The first option in an order that is as good as the fastest which is worth its price.
+
+        Where that one cannot be told from staying, what is as good as staying is enough.
+        """
         fastest = self._fastest_to_recommend(self._worth_the_price)
         if fastest is None:
             return None
-        top = min(among[0][1].rate_per_s, _rate(fastest.prediction))
+        helps = self._is_told(fastest)
+        least = fastest if helps else min(fastest, self.staying, key=lambda each: _rate(each.prediction))
+        top = min(among[0][1].rate_per_s, _rate(least.prediction))
         close = [
             candidate
             for candidate in among
             if candidate[1].rate_per_s * MARGIN * _CHANCE >= top or not _moves(candidate[1])
         ]
         options = self._in_batches(sorted(close, key=key)[:_TRIED])
-        helps = self._is_told(fastest)
-        return recommended(
-            options,
-            lambda option: (
-                self.may_be_recommended(option)
-                and option.as_good_as(fastest)
-                and (self._is_told(option) or not helps)
-            ),
-        )
+
+        def is_as_good(option: Option) -> bool:
+            if helps:
+                return option.as_good_as(fastest) and self._is_told(option)
+            return option.as_good_as(fastest) or option.as_good_as(self.staying)
+
+        return recommended(options, lambda option: self.may_be_recommended(option) and is_as_good(option))
 
     def _is_told(self, option: Option) -> bool:
         """Whether it can be told from staying."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,7 @@ from tierwise.advise.differences import (
 )
 from tierwise.advise.forecast import Forecast, choose, read_forecasts
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Estimate, Predictor, RecordedRun
+from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayed import CHANCE
@@ -57,9 +57,10 @@ class Verification(Record):
     differences: list[Difference]
     """Conditions that differ from those of the forecast, the one that explains most first."""
     undone_per_s: Estimate | None
-    """Rate of the recording after, replayed with all differences undone that a replay can undo."""
+    """Rate of the recording after, replayed with all differences undone that a replay can undo; ``None`` if
+    it can undo none."""
     explained: bool
-    """Whether that rate lies within the predicted interval."""
+    """Whether that rate and every figure that was outside then lie within the predicted intervals."""
     roles: list[RoleTimes]
     """Device time of a request, for each role with requests."""
     work: list[WorkChange]
@@ -97,25 +98,38 @@ def verify(
                 f"{recording}: it shows no {unit}, and the forecast counts them", "record with --dsn"
             )
         predictor = Predictor.open(recording, seeds=seeds, unit=parse_unit(unit))
+    predictor, untold = _telling(predictor, chosen.prediction.scenario.selected)
     if predictor.run.once != chosen.prediction.once:
         raise TierwiseError(
             f"{recording}: one of the two is of work done once, the other of repeated work",
             "record the same work",
         )
-    return _verified(chosen, predictor)
+    return _verified(chosen, predictor, untold)
 
 
-def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
+def _telling(predictor: Predictor, selected: tuple[str, ...]) -> tuple[Predictor, str]:
+    """The recording after with the forecast's tables apart from their role, or why it cannot tell them."""
+    try:
+        return predictor.selecting(selected), ""
+    except TierwiseError as error:
+        return predictor, (
+            f"{error.message}, so neither devices nor requests are compared with the forecast, which has "
+            f"{', '.join(selected)} apart"
+        )
+
+
+def _verified(forecast: Forecast, predictor: Predictor, untold: str) -> Verification:
     chance = _chance(predictor)
     figures = _figures(forecast, predictor, chance)
     after = After(forecast, predictor)
-    differences = [*conditions(forecast, after), *misplaced(forecast, after)]
+    differences = [*conditions(forecast, after), *([] if untold else misplaced(forecast, after))]
     undone = after.undone
     differences += [
         device
-        for device in other_devices(forecast, undone)
+        for device in ([] if untold else other_devices(forecast, undone))
         if device.role not in {each.role for each in differences}
     ]
+    undoes = any(difference.rate_per_s is not None for difference in differences)
     judged = usability(predictor)
     differences.sort(key=lambda difference: -(difference.closes or 0.0))
     rate = forecast.prediction.rate_per_s
@@ -126,16 +140,26 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
         figures=figures,
         inside=all(figure.inside for figure in figures),
         differences=differences,
-        undone_per_s=undone.rate_per_s if undone else None,
-        explained=bool(
-            undone and undone.rate_per_s and rate and _is_inside(undone.rate_per_s.value, rate, chance)
-        ),
-        roles=after.role_times(),
-        work=work_changes(forecast, predictor.run, undone),
+        undone_per_s=undone.rate_per_s if undone and undoes else None,
+        explained=bool(undone and undoes and rate and _explains(undone, rate, figures, chance)),
+        roles=[] if untold else after.role_times(),
+        work=work_changes(forecast, predictor.run, None if untold else undone),
         usable=judged.usable,
         remarks=judged.ordered,
-        warnings=[*_engines(forecast, predictor.run), *(predictor.as_recorded.warnings)],
+        warnings=[
+            *_engines(forecast, predictor.run),
+            *([untold] if untold else []),
+            *predictor.as_recorded.warnings,
+        ],
     )
+
+
+def _explains(undone: Prediction, rate: Estimate, figures: Sequence[VerifiedFigure], chance: float) -> bool:
+    """Whether a replay lies inside the forecast by its rate, and by each figure that was outside."""
+    then = {"rate": undone.rate_per_s, "time": undone.elapsed_s, "p50": undone.p50_us, "p99": undone.p99_us}
+    asked = [(then["rate"], rate)]
+    asked += [(then[figure.what], figure.predicted) for figure in figures if not figure.inside]
+    return all(value and is_inside(value.value, predicted, chance) for value, predicted in asked)
 
 
 def _chance(predictor: Predictor) -> float:
@@ -168,11 +192,12 @@ def _figure(
     if predicted is None or measured is None:
         return None
     return VerifiedFigure(
-        what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted, chance)
+        what=what, predicted=predicted, measured=measured, inside=is_inside(measured, predicted, chance)
     )
 
 
-def _is_inside(measured: float, predicted: Estimate, chance: float) -> bool:
+def is_inside(measured: float, predicted: Estimate, chance: float) -> bool:
+    """Whether a figure lies in a predicted interval, widened by chance."""
     factor = math.exp(chance)
     return predicted.low / factor <= measured <= predicted.high * factor
 

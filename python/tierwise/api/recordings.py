@@ -63,7 +63,8 @@ def verify(
     Raises:
         TierwiseError: as ``tierwise verify``.
     """
-    wanted = None if place is None else parse_place(place) if isinstance(place, str) else place_of(place)
+    parsed = parse_place(place, relations=True) if isinstance(place, str) else place_of(place)
+    wanted = None if place is None else parsed
     verification = verify_forecast(path_of(forecast, "forecast"), path_of(recording, "recording"), wanted)
     return View(verification, verification_document(verification), "verification")
 

@@ -302,7 +302,7 @@ def verify(
     from tierwise.report.recording.verification import verification_document
 
     verification = verify_forecast(
-        forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
+        forecast, recording, None if place is None else parse_place(place, relations=True), seeds=seeds
     )
     show(verification_document(verification), {"verification": verification}, "verification", format)
     if not verification.inside:

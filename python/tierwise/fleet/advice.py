@@ -7,8 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tierwise.advise import AdviceOptions, Costs
+from tierwise.advise import AdviceOptions
 from tierwise.advise.costs import used_prices
+from tierwise.advise.option import no_rent
+from tierwise.device_models.instances import rent_per_month
+from tierwise.device_models.prices import cost_per_month
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weights
 from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask
@@ -109,16 +112,17 @@ def best_moves(
         frozen: names of databases that stay as they are.
     """
     devices = _candidates(options)
+    budget = options.budget_per_month
     rows = [outcome for outcome in outcomes if isinstance(outcome, DatabaseOptions)]
     without = [*left_out, *(outcome for outcome in outcomes if isinstance(outcome, LeftOutRecording))]
     if not rows:
         raise _nothing(without)
     allowed = [may_have(row.options) for row in rows]
     currency = options.terms.prices.currency
+    unbounded = budget is None and rent_per_month([], 1, currency) is None
     knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed], currency)
     importance = np.repeat([weights.of(row.name).importance for row in rows], [len(row) for row in allowed])
     gains = importance * np.array([option.gain for each in allowed for option in each])
-    budget = options.budget_per_month
     worth = np.array([*_worth(rows, allowed)] if budget is None else [True] * len(gains))
 
     def best_for(gains: Floats, gap: float = 0.0) -> Choice:
@@ -153,7 +157,7 @@ def best_moves(
         draws=draws,
         seed=seed,
         prices=used_prices(devices, options.terms, datetime.date.today()),
-        notes=_remarks((row.name, row.notes) for row in rows),
+        notes=_remarks((row.name, [*row.notes, *([no_rent(currency)] if unbounded else [])]) for row in rows),
         warnings=_remarks((row.name, row.warnings) for row in rows),
     )
 
@@ -178,8 +182,14 @@ def _candidates(options: AdviceOptions) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(resolve(name).name for name in options.devices))
     if not names:
         raise TierwiseError("no device to move files to", "name one or more with --devices, as nvme-dc,gp3")
+    prices = options.terms.prices
     for name in names:
-        Costs({}, options.terms).device_bill(name, 1)  # which raises without a price
+        profile = resolve(name).profile
+        if cost_per_month(profile, prices, 0) is None:
+            raise TierwiseError(
+                f"device {name} has no price in {prices.currency}",
+                f"add [devices.{profile.name}] to a file for --prices, or leave it out",
+            )
     return names
 
 

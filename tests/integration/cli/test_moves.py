@@ -40,11 +40,14 @@ def steps_of(engine: str, role: Role) -> Steps:
     return steps
 
 
-def typed(lines: str, database: Path, new: Path, programs: Path | None = None) -> None:
+def typed(
+    lines: str, database: Path, new: Path, programs: Path | None = None, *, fails: bool = False
+) -> None:
     path = os.pathsep.join(filter(None, [str(programs or ""), os.environ["PATH"]]))
     env = {**os.environ, "DB": str(database), "NEW": str(new), "PATH": path}
-    done = subprocess.run(["sh", "-eu", "-c", lines], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    shell = ["sh", "-c" if fails else "-euc", lines]  # without -e, as a reader types them
+    done = subprocess.run(shell, env=env, capture_output=True, text=True, check=False)
+    assert bool(done.returncode) == fails, done.stderr
 
 
 def test_sqlite_moves_and_returns(tmp_path: Path, new: Path) -> None:
@@ -58,6 +61,7 @@ def test_sqlite_moves_and_returns(tmp_path: Path, new: Path) -> None:
         connection.commit()
     typed(steps.there, database, new)
     assert not database.exists()
+    typed(steps.there, database, new, fails=True)  # which put an empty file in place of both copies
     with closing(sqlite3.connect(new / database.name)) as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (ROWS,)
         connection.execute("INSERT INTO t VALUES (-1)")
@@ -65,6 +69,12 @@ def test_sqlite_moves_and_returns(tmp_path: Path, new: Path) -> None:
     typed(steps.back, database, new)
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT count(*), min(a) FROM t").fetchone() == (ROWS + 1, -1)
+        connection.execute("INSERT INTO t VALUES (-2)")
+        connection.commit()
+    for again in (steps.back, steps.there):  # which took the copy of before for the database
+        typed(again, database, new, fails=True)
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT min(a) FROM t").fetchone() == (-2,)
 
 
 def test_duckdb_moves_and_returns(tmp_path: Path, new: Path) -> None:
@@ -77,6 +87,7 @@ def test_duckdb_moves_and_returns(tmp_path: Path, new: Path) -> None:
         connection.execute(f"CREATE TABLE t AS SELECT range AS a FROM range({ROWS})")
     typed(steps.there, database, new, programs)
     assert not database.exists()
+    typed(steps.there, database, new, programs, fails=True)
     with duckdb.connect(str(new / database.name)) as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (ROWS,)
         connection.execute("INSERT INTO t VALUES (-1)")
@@ -135,7 +146,9 @@ def test_a_whole_rocksdb_moves_and_returns(tmp_path: Path, new: Path) -> None:
     write(database, Options(), range(ROWS))
     typed(steps.there, database, new)
     write(new / "db", Options(), range(ROWS, 2 * ROWS))
+    typed(steps.there, database, new, fails=True)
     typed(steps.back, database, new)
+    typed(steps.back, database, new, fails=True)
     rows = Rdict(str(database), Options())
     assert len(list(rows.keys())) == 2 * ROWS
     rows.close()
@@ -213,3 +226,29 @@ def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_di
         "[mariadb]",
         f'innodb_data_home_dir = "{real}"',
     ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "role", "left"),
+    [
+        ("postgres", Role.LOG, "pg_wal"),
+        ("postgres", Role.SYSTEM, "pgdata"),
+        ("mariadb", Role.DATA, "mysql"),
+    ],
+)
+def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
+    engine: str, role: Role, left: str, tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """The copy went into the old one, and the server started on the old files."""
+    stopped = tmp_path / "stopped"
+    for program in no_servers.iterdir():
+        program.write_text(f"#!/bin/sh\ntouch '{stopped}'\n")
+    (files := tmp_path / "files").mkdir()
+    (files / "pg_wal").mkdir()
+    (new / left).mkdir()
+    (new / left / "old").touch()
+    with pytest.raises(subprocess.CalledProcessError):
+        typed_for_server(
+            steps_of(engine, role).there, no_servers, PGDATA=files, DATADIR=files, CONF=tmp_path, NEW=new
+        )
+    assert not stopped.exists() and names_in(new / left) == {"old"}

@@ -103,6 +103,25 @@ def test_data_of_postgres_moves_as_it_was_recorded(
         assert session.execute("SELECT count(*) FROM part").fetchone() == (5000,)
 
 
+def test_tables_of_several_databases_move_one_after_the_other(postgres: OwnServer) -> None:
+    """The second database found that the tablespace existed, and the first could not drop it."""
+    environment = {"PGHOST": postgres.home, "PGUSER": "postgres"}
+    typed("psql -v ON_ERROR_STOP=1 -d postgres -c 'CREATE DATABASE other'", {}, **environment)
+    made = "CREATE TABLE second (a integer PRIMARY KEY)"
+    typed(f"psql -v ON_ERROR_STOP=1 -d other -c '{made}'", {}, **environment)
+    listed = "psql -d postgres -Atc 'SELECT count(*) FROM pg_tablespace' | grep -qx"
+    with open_directory() as new:
+        steps = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, {Role.LOG, Role.DATA}).steps
+        for database in ("postgres", "other"):
+            for step in steps:
+                typed(step.there, {"install": INSTALL}, NEW=new, DB=database, **environment)
+        typed(f"{listed} 4", {}, **environment)
+        for database in ("postgres", "other"):
+            for step in steps:
+                typed(step.back, {"install": INSTALL}, NEW=new, DB=database, **environment)
+        typed(f"{listed} 2", {}, **environment)
+
+
 def names_in(place: Path) -> set[str]:
     """Names of the files that have a role of their own, and of the test's table."""
     kept = ("ib_logfile", "ibdata", "undo0", "part.ibd")

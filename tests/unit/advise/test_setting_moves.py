@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import SERVICE_US, FakeReplay, about
+from support.paths import ROOT
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
@@ -86,6 +87,19 @@ def test_a_setting_that_reaches_the_goal_is_enough() -> None:
     # 4 clients: 2.6 ms of processor, data and index times a quarter are some 1,300 a second.
     assert advice(1.0, "tps=1000").decision.setting == OFF
     assert advice(1.0, "tps=100000").decision.setting is None
+
+
+def test_of_settings_that_lose_the_same_time_the_safer_is_recommended() -> None:
+    """Both lose the last second; with 0, a crash of the server alone does too."""
+    recording = (
+        ROOT / "docs/evidence/validation" / "building-5/recordings/write_only-mariadb-4/all-7k2/recorded-1"
+    )
+    of = Predictor.open(recording, seeds=2)
+    advised = advise(of, AdviceOptions(["hdd-7k2"], may_lose_s=1.0))
+    first, second = advised.settings[:2]
+    assert first.setting.endswith("=0") and second.setting.endswith("=2"), "the greatest gain is listed first"
+    assert first.loses_s == second.loses_s == 1
+    assert advised.decision.setting == second.setting
 
 
 def test_no_bound_is_no_permission() -> None:

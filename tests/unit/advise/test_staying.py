@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tierwise import _core
 from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
 from tierwise.advise.decision import _remedy
 from tierwise.advise.option import MARGIN
+from tierwise.device_models.prices import Prices
 from tierwise.fleet.catalogue import RecordingAt
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.placement import Role
@@ -270,3 +272,20 @@ def test_a_gain_that_can_be_told_is_advised_below_a_greater_one_that_cannot(
     alone = headline(advice_on(["nvme-dc"]))
     assert alone.startswith("Nothing you can buy here helps: ") and "shortens" not in alone
     assert "no difference that can be told; 70" in alone and "is spent waiting for the log." in alone
+
+
+@pytest.mark.parametrize("budget", [0.0, 20_000.0, None])
+def test_a_greater_gain_that_cannot_be_told_is_no_reason_to_save_no_money(
+    budget: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a budget for the faster device, all files stayed; with none, a cheaper one was as good."""
+    requests(monkeypatch, log=1.0)
+    unsure = ModelError(errors=[error.changed(per_computing=10.0) for error in EXACT.errors])
+    of = predictor(fake=ComputesOnFlash(), error=unsure, devices=[VOLUME])
+    prices = Prices.read()
+    nvme = prices.shipped["ssd-nvme-dc"].changed(purchase=1e6)
+    terms = Terms.parse(recorded_on="io2")
+    terms = replace(terms, prices=replace(prices, shipped={**prices.shipped, "ssd-nvme-dc": nvme}))
+    advice = advise(of, AdviceOptions(["nvme-dc", "7k2"], budget_per_month=budget, terms=terms))
+    assert moved(advice.decision.option.placement)["log"] == "hdd-7k2"
+    assert advice.decision.why == "cheaper" and advice.decision.option.cost_per_month < 0

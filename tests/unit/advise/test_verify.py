@@ -19,12 +19,17 @@ from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
+from tierwise.predict import Predictor
+from tierwise.report.recording.verification import remainder_sentence
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
 ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/select-cold-8/all-7k2/recorded-1"
 """Eight clients, one statement a transaction."""
 ONCE = ROOT / "examples" / "recordings" / "keyed-update"
 
+TABLES = ROOT / "examples" / "recordings" / "pgbench-10gb"
+NAMES = ROOT / "examples" / "recordings" / "pgbench-10gb.names.csv"
+ACCOUNTS = "table:public.pgbench_accounts"
 SEEDS = ("--seeds", "2")
 
 
@@ -129,6 +134,49 @@ def test_a_role_that_was_not_moved_is_found(tmp_path: Path) -> None:
     assert verification.forecast.label == "the best placement"
     assert kinds(verification) == [("placement", Role.LOG)]
     assert verification.explained and not verification.inside
+
+
+def test_devices_of_tables_are_compared_only_where_the_recording_after_tells_tables(tmp_path: Path) -> None:
+    """Requests of the table counted as gone, and as more of the data; a device was blamed that nobody had."""
+    moved = forecast(tmp_path, "predict", TABLES, "--names", NAMES, "--place", f"{ACCOUNTS}=nvme-dc")
+    verification = verify(moved, TABLES)
+    assert not verification.inside and not verification.explained and verification.undone_per_s is None
+    assert not (verification.differences or verification.roles or verification.work)
+    assert any(
+        "no names of tables, so neither devices nor requests" in text for text in verification.warnings
+    )
+
+
+def test_tables_that_were_not_moved_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Predictor.open
+    moved = forecast(
+        tmp_path, "advise", TABLES, "--names", NAMES, "--by", "table", "--devices", "nvme-dc,gp3"
+    )
+    monkeypatch.setattr(Predictor, "open", lambda path, **options: opened(path, names=NAMES, **options))
+    verification = verify(moved, TABLES)
+    assert verification.forecast.label.endswith("pgbench_accounts_pkey on ssd-nvme-dc"), "the recommended set"
+    assert kinds(verification) == [("placement", Role.SELECTED)]
+    assert not [change for change in verification.work if change.role]
+    one = verify(moved, TABLES, {ACCOUNTS: "gp3"})
+    assert one.forecast.label == "public.pgbench_accounts on volume-aws-gp3"
+    with pytest.raises(TierwiseError, match="predicts no such placement"):
+        verify(moved, TABLES, {"log": "gp3"})
+
+
+def test_a_rate_inside_explains_no_latency_outside(tmp_path: Path) -> None:
+    """The device of the log took longer, which no replay can undo: it was said to be undone."""
+
+    def change(content: dict[str, Any]) -> None:
+        (prediction,) = content["predictions"]
+        for load in prediction["io"].values():
+            load["busy_share"] /= 4
+        prediction["p50_us"] = {name: value / 9 for name, value in prediction["p50_us"].items()}
+
+    verification = verify(changed(forecast(tmp_path, "predict", RECORDING), change), RECORDING)
+    assert [figure.what for figure in verification.figures if not figure.inside] == ["p50"]
+    assert {kind for kind, _ in kinds(verification)} == {"device"}
+    assert not verification.explained and verification.undone_per_s is None
+    assert remainder_sentence(verification) == "No replay can undo these differences."
 
 
 def test_the_placement_that_was_made_is_the_one_verified(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from support.fleet_factory import (
 from support.schemas import problems
 from tierwise.advise import AdviceOptions, Goal, Terms, advise
 from tierwise.advise.option import MARGIN
+from tierwise.fleet.advice import best_moves
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weight, Weights
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.model.errors import TierwiseError
@@ -167,6 +168,27 @@ def test_a_fleet_without_a_budget_pays_for_a_gain_what_advise_does() -> None:
     assert fleet.cost_per_month == alone.cost_per_month < 1 < fleet.full_cost_per_month
     assert "--budget allows what these cost" in to_markdown(fleet_document(fleet))
     assert advised(rows, budget="4000").cost_per_month > 3000
+
+
+@needs_scipy
+def test_a_fleet_whose_currency_has_no_rent_says_that_no_gain_is_too_dear(tmp_path: Path) -> None:
+    """It advised 17,958 €/month, where 1.26 gain nearly as much, without a word."""
+    file = tmp_path / "prices.toml"
+    file.write_text(
+        'currency = "EUR"\n[devices.ssd-nvme-dc]\npurchase = 600\nsource = "our supplier"\ndate = "2026"\n'
+    )
+    euros, dollars = Terms.parse(prices=file), Terms()
+    shop, words = database("a", option(3000, 6.0)), "no gain is taken as too dear: give --budget"
+
+    def notes(terms: Terms, budget: float | None) -> list[str]:
+        asked = AdviceOptions([NVME], budget_per_month=budget, terms=terms)
+        return [note.text for note in best_moves([shop], asked, Weights(), draws=2).notes]
+
+    assert any(note.endswith(words) for note in notes(euros, None))
+    assert not any(words in note for note in [*notes(euros, 50.0), *notes(dollars, None)])
+    with pytest.raises(TierwiseError, match="gp3 has no price in EUR") as refused:
+        best_moves([shop], AdviceOptions([GP3], terms=euros), Weights())
+    assert "--have" not in refused.value.fix, "a fleet has no such option"
 
 
 @needs_scipy

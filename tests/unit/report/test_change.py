@@ -105,6 +105,15 @@ def test_a_volume_of_a_cluster_is_as_large_as_it_is_billed() -> None:
     assert "# The advice has the data and the log on one volume-aws-io2: here each has" in cluster_patch(both)
 
 
+def test_what_moves_along_in_pgdata_is_named() -> None:
+    """The advice is to move the data alone, and prices a volume for it alone."""
+    sizes = {**SIZES, Role.INDEX: 9 * GIB}
+    patch = cluster_patch(change({Role.DATA: "volume-aws-gp3"}, needed_bytes=sizes))
+    assert "# PGDATA is one volume: the indexes and the system files move along, and it is larger" in patch
+    whole = dict.fromkeys([Role.DATA, Role.INDEX, Role.SYSTEM], "volume-aws-gp3")
+    assert "PGDATA is one volume" not in cluster_patch(change(whole, needed_bytes=sizes))
+
+
 def test_pgdata_has_room_for_all_that_stays_in_it() -> None:
     moved = change({Role.DATA: "volume-aws-gp3"}, directory_bytes=60 * GIB)
     assert yaml.safe_load(cluster_patch(moved))["spec"]["storage"]["size"] == "60Gi"

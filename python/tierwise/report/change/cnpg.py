@@ -104,6 +104,10 @@ def _notes(change: Change) -> Iterator[str]:
     yield "A size cannot shrink: keep the cluster's own where it is larger."
     if Role.DATA in change.moves:
         yield "A class holds for new volumes: recreate the instances one by one, replicas first."
+        along = [role for role in _PGDATA if role in change.needed_bytes and role not in change.moves]
+        if along:
+            names = join([ROLE_NAMES[role] for role in along])
+            yield f"PGDATA is one volume: {names} move along, and it is larger than the advice has priced."
         if Role.LOG not in change.moves:
             yield "pg_wal is in PGDATA and moves along, unless the cluster has spec.walStorage."
     if Role.LOG in change.moves:

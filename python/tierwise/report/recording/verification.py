@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tierwise.advise.differences import Difference, WorkChange
-from tierwise.advise.verification import Verification
+from tierwise.advise.verification import Verification, is_inside
 from tierwise.model import numbers
 from tierwise.model.names import join
 from tierwise.model.placement import ROLE_NAMES
@@ -47,12 +47,16 @@ def remainder_sentence(verification: Verification) -> str:
         return ""
     if verification.undone_per_s is None:
         return "No replay can undo these differences."
-    unit = verification.forecast.prediction.unit
+    unit, predicted = verification.forecast.prediction.unit, verification.forecast.prediction.rate_per_s
     rate = f"{numbers.significant(verification.undone_per_s.value)} {unit} a second"
+    whole = all(difference.rate_per_s is not None for difference in verification.differences)
+    what = "all of this" if whole else "what a replay can undo of this"
     if verification.explained:
-        return f"With all of this undone, the replay gives {rate}: inside the forecast. This explains it."
+        return f"With {what} undone, the replay gives {rate}: inside the forecast. This explains it."
     rest = "The rest is other work, or the model's error."
-    return f"With all of this undone, the replay gives {rate}: still outside. {rest}"
+    if predicted and is_inside(verification.undone_per_s.value, predicted, verification.chance):
+        return f"With {what} undone, the replay gives {rate}: inside, but a latency is still outside. {rest}"
+    return f"With {what} undone, the replay gives {rate}: still outside. {rest}"
 
 
 def difference_words(difference: Difference) -> tuple[str, str, str]:
