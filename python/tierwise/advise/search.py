@@ -130,21 +130,38 @@ class Search:
     def cheapest(self, goal: Goal) -> Option | None:
         """The cheapest placement that reaches a goal with its whole interval, else with its best guess.
 
-        Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
+        Without one: of those whose interval holds the goal and that are as close to it as any, but for chance,
+        the cheapest. ``None`` if every interval lies beyond the goal.
         """
         near = sorted(
             (candidate for candidate in self._priced if goal.near(candidate[1])), key=self._cheapest_first
         )
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
+        as_close = sorted(
+            (
+                priced
+                for priced in self._priced
+                if _as_close(goal, abs(goal.distance(priced[1])), abs(goal.distance(closest[0][1])))
+            ),
+            key=self._cheapest_first,
+        )
         by_verdict: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
-        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
+        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *as_close[:_AT_THE_TOP], *closest]):
             verdict = goal.verdict(option.prediction)
             if verdict == "reached":
                 return option
             by_verdict[verdict].append(option)
         if by_verdict["likely reached"]:
             return by_verdict["likely reached"][0]
-        return min(by_verdict["likely missed"], key=lambda option: _miss(goal, option), default=None)
+        missed = by_verdict["likely missed"]
+        least = min((_miss(goal, option) for option in missed), default=0.0)
+        return min(
+            (option for option in missed if _as_close(goal, abs(_miss(goal, option)), abs(least))),
+            key=lambda option: price_order(
+                option.cost_per_month, len(option.placement), -_miss(goal, option), self._loses(option)
+            ),
+            default=None,
+        )
 
     def front(self, goal: Goal | None = None) -> list[Option]:
         """The fastest placement for each amount of money, by the first look, predicted with intervals.
@@ -297,9 +314,9 @@ class Search:
         cost, ranked = priced
         return self._loses(ranked), _moves(ranked), cost, -ranked.rate_per_s
 
-    def _loses(self, ranked: Ranked) -> bool:
+    def _loses(self, choice: Ranked | Option) -> bool:
         """Whether a stop of the machine loses files that must last."""
-        return not self._costs.rebuildable and bool(lost_at_stop(ranked.placement))
+        return not self._costs.rebuildable and bool(lost_at_stop(choice.placement))
 
     def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
         """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
@@ -365,6 +382,11 @@ def _miss(goal: Goal, option: Option) -> float:
     figure = goal.figure(option.prediction)
     value = figure.value if figure else 0.0
     return -value if goal.what == "tps" else value
+
+
+def _as_close(goal: Goal, figure: float, closest: float) -> bool:
+    """Whether a figure is as close to the goal as the closest one, but for chance."""
+    return figure * (1 + CHANCE) >= closest if goal.what == "tps" else figure <= closest * (1 + CHANCE)
 
 
 def _moves(ranked: Ranked) -> int:
