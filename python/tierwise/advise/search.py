@@ -130,8 +130,8 @@ class Search:
     def cheapest(self, goal: Goal) -> Option | None:
         """The cheapest placement that reaches a goal with its whole interval, else with its best guess.
 
-        Without one: of those whose interval holds the goal and that are as close to it as any, but for chance,
-        the cheapest. ``None`` if every interval lies beyond the goal.
+        Without one: the cheapest of those that are as close as any, but for chance, and whose interval holds
+        the goal. ``None`` if every interval lies beyond it.
         """
         near = sorted(
             (candidate for candidate in self._priced if goal.near(candidate[1])), key=self._cheapest_first

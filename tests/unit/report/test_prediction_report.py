@@ -58,7 +58,7 @@ def test_the_sentence_comes_first_and_gives_the_interval() -> None:
 def test_of_placements_that_are_as_fast_the_one_with_fewest_moves_comes_first(
     order: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The indexes add less than quiet runs differ: a reader of the first sentence moves no more than the log."""
+    """The indexes add less than quiet runs differ, so the first sentence moves the log alone."""
     for role, requests in {"log": 0.1, "data": 0.0002, "index": 0.0002}.items():
         monkeypatch.setitem(REQUESTS, role, requests)
     of = predictor(model_error=ModelError())

@@ -66,8 +66,7 @@ def _time_sentence(breakdown: Breakdown) -> str:
         return "No thread was seen."
     ordered = sorted(chief.parts.items(), key=lambda item: item[1], reverse=True)[:3]
     parts = [f"{numbers.percent(share)} {PART_NAMES[part]}" for part, share in ordered if share > 0]
-    name = CLASS_NAMES[chief.name].capitalize()
-    return f"{name} spent {', '.join(parts)} of their time."
+    return f"Time of the {CLASS_NAMES[chief.name]}: {', '.join(parts)}."
 
 
 def _saving_sentence(saved: Savings) -> str:
