@@ -330,7 +330,7 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
         message = f"what {named} gains is not known: no write of a page by a checkpoint was recorded"
         return _without_figure(
-            answer, Refusal(message=message, fix="record for so long that a checkpoint is among it"), None
+            answer, Refusal(message=message, fix="record until a checkpoint has written pages"), None
         )
     left_out = " and ".join(dict.fromkeys(LIMITS[setting.setting.effect][1] for setting in limited))
     whys = dict.fromkeys(setting.setting.why for setting in limited)

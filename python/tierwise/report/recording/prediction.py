@@ -281,7 +281,7 @@ def lost_sentence(placement: Mapping[Role, str]) -> str:
         return ""
     files, names = role_names(lost), join(list(dict.fromkeys(placement[role] for role in lost)))
     if ephemeral(placement):
-        return f"Caution: a stop of the machine loses {files} on {names}: rebuild them when it starts."
+        return f"Caution: a stop of the machine loses {files} on {names}: rebuild these files when it starts."
     return f"Caution: a power cut or a restart of the machine loses {files}, since {names} is memory."
 
 
