@@ -40,7 +40,7 @@ def commands_in(page: str) -> list[str]:
 
 @contextmanager
 def postgres() -> Iterator[tuple[list[str], str]]:
-    """A PostgreSQL beside those of other tests; gives the command that loads it, and the options to record it."""
+    """A PostgreSQL beside those of other tests; gives the command that loads it, and options to record it."""
     with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as server:
         server.init(places_in(directory, server.roles))
         server.start()
