@@ -191,9 +191,19 @@ def profile_document(
 
 
 def profile_page(
-    name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
+    name: str,
+    breakdown: Breakdown,
+    saved: Savings,
+    warnings: Sequence[str],
+    extent: str | None = None,
+    unusable: Sequence[doc.Block] = (),
 ) -> doc.Page:
-    """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
+    """The profile with its chart, as a page for one file.
+
+    Args:
+        extent: that of an observation.
+        unusable: that the recording is not usable, before all else.
+    """
     chart = doc.Chart(
         "time",
         described_profile(breakdown),
@@ -203,6 +213,7 @@ def profile_page(
     return doc.Page(
         title=f"profile of {name}",
         header=[
+            *unusable,
             doc.Text("Where the time went", doc.Tone.HEADLINE),
             doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
             doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
