@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pwd
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.other_users import needs_root, run, running
-from tierwise.host import ledger, processes
+from support.other_users import NAME, needs_root, run, running
+from tierwise.host import cgroups, ledger, processes
+from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 pytestmark = needs_root
 _SEGMENT = """
@@ -79,3 +83,79 @@ def test_a_process_with_a_copied_token_is_not_waited_for(run_dir: Path) -> None:
     with running("import time; print('runs', flush=True); time.sleep(1000)", env=token) as theirs:
         processes.end(entry)
         assert theirs.poll() is None
+
+
+_STEALING = """
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None)
+print("ready", flush=True)
+while True:
+    for name in os.listdir("/proc"):
+        try:
+            if not name.isdigit() or int(name) == os.getpid() or os.stat(f"/proc/{name}").st_uid != os.getuid():
+                continue
+            os.kill(int(name), signal.SIGSTOP)
+            process = os.pidfd_open(int(name))
+            stolen = libc.syscall(438, process, 0, 0)  # pidfd_getfd
+            if stolen >= 0 and os.readlink(f"/proc/self/fd/{stolen}").endswith("cgroup.procs"):
+                os.write(stolen, sys.argv[1].encode())
+            os.kill(int(name), signal.SIGCONT)
+            os.close(process)
+            os.close(stolen)
+        except OSError:
+            pass
+"""
+_TRACING = """
+import ctypes, sys, time
+ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None)  # PTRACE_SEIZE
+print("traces", flush=True)
+time.sleep(1000)
+"""
+
+
+def started_as_other_user() -> processes.Process:
+    account = pwd.getpwnam(NAME)
+    user = ServerUser(NAME, account.pw_uid, account.pw_gid)
+    return processes.start("theirs", ["/bin/sleep", "1000"], user=user, env={"PATH": "/bin"})
+
+
+def test_a_process_has_nothing_that_moves_others_into_its_control_group(run_dir: Path) -> None:
+    with subprocess.Popen(["/bin/sleep", "1000"]) as victim, running(_STEALING, str(victim.pid)):
+        for _ in range(20):
+            process = started_as_other_user()
+            process.wait_or_kill(0.02)
+        assert victim.poll() is None
+        victim.kill()
+
+
+def test_a_process_of_another_user_ends_without_control_groups(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cgroups, "_unified", lambda: None)
+    process = started_as_other_user()
+    ending = threading.Thread(target=process.kill, daemon=True)
+    ending.start()
+    ending.join(10)
+    process.popen.kill()
+    assert not ending.is_alive()
+
+
+def test_a_process_that_its_user_traces_is_not_waited_for_for_ever(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_GONE_AFTER_S", 0.5, raising=False)
+    process, problems = started_as_other_user(), []
+
+    def end() -> None:
+        with pytest.raises(TierwiseError, match="another process traces it") as refused:
+            process.kill()
+        problems.append(refused.value.fix)
+
+    with running(_TRACING, str(process.pid)):
+        ending = threading.Thread(target=end, daemon=True)
+        ending.start()
+        ending.join(20)
+        ended = not ending.is_alive()
+    process.popen.wait()
+    cgroups.remove_process_group(process.entry.name)
+    assert ended and str(process.pid) in problems[0]
