@@ -102,3 +102,16 @@ def test_the_command_line_prints_by_one_function() -> None:
         assert not re.search(
             r"typer\.echo|sys\.std(out|err)\.write|(?<![\w.])print\(|[^_.]\bConsole\(", text
         ), path
+
+
+def test_the_static_recorder_prints_by_one_function() -> None:
+    sources = PACKAGE.parents[1] / "crates" / "recorder" / "src"
+    text = "".join(path.read_text("utf-8") for path in sources.rglob("*.rs") if "tests" not in path.parts)
+    printing = [re.sub(r"\s", "", line) for line in re.findall(r"^.*print(?:ln)?!\(.*$", text, re.MULTILINE)]
+    assert sorted(printing) == sorted(
+        [
+            'eprintln!("{}",printable(text));',
+            'println!("{}",printable(text));',
+            'print!("{}",arguments::HELP);',
+        ]
+    )
