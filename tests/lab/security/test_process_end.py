@@ -8,13 +8,14 @@ import pwd
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.other_users import NAME, needs_root, run, running
-from tierwise.host import cgroups, ledger, processes
+from tierwise.host import cgroups, interpreter, ledger, processes, programs
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
@@ -92,7 +93,7 @@ print("ready", flush=True)
 while True:
     for name in os.listdir("/proc"):
         try:
-            if not name.isdigit() or int(name) == os.getpid() or os.stat(f"/proc/{name}").st_uid != os.getuid():
+            if int(name) == os.getpid() or os.stat(f"/proc/{name}").st_uid != os.getuid():
                 continue
             os.kill(int(name), signal.SIGSTOP)
             process = os.pidfd_open(int(name))
@@ -102,7 +103,7 @@ while True:
             os.kill(int(name), signal.SIGCONT)
             os.close(process)
             os.close(stolen)
-        except OSError:
+        except (OSError, ValueError):
             pass
 """
 _TRACING = """
@@ -113,10 +114,37 @@ time.sleep(1000)
 """
 
 
-def started_as_other_user() -> processes.Process:
+_LOOKING = """
+import ctypes, sys
+print(ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None))
+open(f"/proc/{sys.argv[1]}/environ").read()
+"""
+
+
+def other_user() -> ServerUser:
     account = pwd.getpwnam(NAME)
-    user = ServerUser(NAME, account.pw_uid, account.pw_gid)
-    return processes.start("theirs", ["/bin/sleep", "1000"], user=user, env={"PATH": "/bin"})
+    return ServerUser(NAME, account.pw_uid, account.pw_gid)
+
+
+def started_as_other_user() -> processes.Process:
+    return processes.start("theirs", ["/bin/sleep", "1000"], user=other_user(), env={"PATH": "/bin"})
+
+
+def test_a_user_cannot_trace_what_runs_as_him_for_root(
+    run_dir: Path, open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "_is_open", lambda *_: True)
+    (log := open_path / "log").touch()
+    code = "import os, time; print(os.geteuid(), flush=True); time.sleep(1000)"
+    process = programs.start("look", interpreter.unprivileged("look", code, user=other_user()), log=log)
+    try:
+        while process.running and not log.read_text():
+            time.sleep(0.01)
+        assert log.read_text() == f"{other_user().uid}\n"
+        status, output = run(_LOOKING, str(process.pid))
+    finally:
+        process.kill()
+    assert status != 0 and output.startswith("-1\n") and "PermissionError" in output
 
 
 def test_a_process_has_nothing_that_moves_others_into_its_control_group(run_dir: Path) -> None:
