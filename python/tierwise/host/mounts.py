@@ -57,12 +57,9 @@ class Mount:
 
 def mounts(pid: int | None = None) -> list[Mount]:
     """All mounts that a process sees (this process when left out), in mount order."""
-    lines = (
-        Path(f"/proc/{pid or 'self'}/mountinfo")
-        .read_text(encoding="utf-8", errors="surrogateescape")
-        .splitlines()
-    )
-    return [_parse(line.split(" ")) for line in lines]
+    table = Path(f"/proc/{pid or 'self'}/mountinfo").read_bytes().decode("utf-8", "surrogateescape")
+    # Of all that Python takes for the end of a line, the kernel escapes the line feed alone.
+    return [_parse(line.split(" ")) for line in table.split("\n") if line]
 
 
 def mount_at(point: Path) -> Mount | None:

@@ -262,15 +262,14 @@ def _carries(pid: int, token: str) -> bool:
     """Whether a process has the token, and another user of the machine has not planted it in his own."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
-        return f"{TOKEN}={token}".encode() in environment.split(b"\0") and _real_user(pid) in _accounts()
+        return f"{TOKEN}={token}".encode() in environment.split(b"\0") and real_user(pid) in _accounts()
     except OSError:
         return False
 
 
-def _real_user(pid: int) -> int:
+def real_user(pid: int) -> int:
     """Who started a process; a program with the set-user-ID bit runs as somebody else."""
-    status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-    return int(status.partition("\nUid:")[2].split()[0])
+    return int(cpu.status_text(Path(f"/proc/{pid}")).partition("\nUid:")[2].split()[0])
 
 
 def _accounts() -> set[int]:

@@ -16,6 +16,7 @@ import pytest
 
 from support.other_users import NAME, needs_root, run, running
 from tierwise.host import cgroups, interpreter, ledger, processes, programs
+from tierwise.host.disk.server import find
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
@@ -84,6 +85,34 @@ def test_a_process_with_a_copied_token_is_not_waited_for(run_dir: Path) -> None:
     with running("import time; print('runs', flush=True); time.sleep(1000)", env=token) as theirs:
         processes.end(entry)
         assert theirs.poll() is None
+
+
+_AS_ROOT_BY_NAME = """
+import time
+open("/proc/self/comm", "w").write("\\rUid:\\t0\\t0")
+print("named", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_process_does_not_tell_its_user_by_its_name(run_dir: Path) -> None:
+    entry = ledger.add("process", "named-00000000")
+    token = {"PATH": os.environ["PATH"], processes.TOKEN: entry.name}
+    with running(_AS_ROOT_BY_NAME, env=token) as theirs:
+        assert processes.real_user(theirs.pid) == other_user().uid
+        processes.end(entry)
+        assert theirs.poll() is None
+
+
+def test_a_program_of_root_that_another_user_started_is_no_disk_server(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    code = f"import os, time; os.setresuid({other_user().uid}, 0, 0); print(flush=True); time.sleep(1000)"
+    argv = [sys.executable, "-c", code, "tierwise.host.disk.server", str(config)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as theirs:
+        assert theirs.stdout is not None and theirs.stdout.readline()
+        found = find(config)
+        theirs.kill()
+    assert found == []
 
 
 _STEALING = """
