@@ -36,8 +36,8 @@ _ANOTHER = "name a directory of your own, to which nobody else may write"
 
 def new_folder(
     path: Path, mode: int = _PRIVATE, owner: tuple[int, int] | None = None, *, in_foreign: bool = False
-) -> None:
-    """Make a folder in an existing directory.
+) -> int:
+    """Make a folder in an existing directory; give its inode number.
 
     Args:
         mode: its permissions, whatever the umask.
@@ -55,6 +55,7 @@ def new_folder(
             os.fchmod(folder, mode)
             if owner is not None:
                 os.fchown(folder, *owner)
+            return os.fstat(folder).st_ino
 
 
 def own_folder(path: Path, mode: int = _PRIVATE) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tierwise.cli.output import write_file
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import ledger
+from tierwise.host.clean import clean
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.lab.studies import study
@@ -144,6 +146,30 @@ def test_a_probes_folder_may_be_in_a_databases_directory_and_is_written_by_descr
                 with held(made.path) as folder:
                     (folder / "file").write_text("x")
     assert there.untouched
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_directory_in_the_place_of_a_probes_folder_is_not_removed(
+    link: bool, there: Place, run_dir: Path
+) -> None:
+    made = ledger.directory("probe", parent=there.theirs, in_foreign=True)
+    made.path.rename(there.theirs / "moved")
+    if link:
+        plant_link(made.path, there.victim)
+    else:
+        there.victim.rename(made.path)
+    made.remove()
+    made.entry.update(owner=replace(made.entry.owner, start_ticks=0))
+    with pytest.raises(TierwiseError, match="is not what tierwise made"):
+        clean()
+    if link:
+        made.path.unlink()
+    else:
+        made.path.rename(there.victim)
+    assert there.untouched
+    (there.theirs / "moved").rename(made.path)
+    assert clean() == [f"directory {made.entry.name}"]
+    assert not made.path.exists()
 
 
 def test_the_ledger_is_not_made_in_another_users_directory(
