@@ -435,6 +435,28 @@ def test_the_search_path_has_no_directory_that_others_may_write(
 
 
 @needs_root
+def test_root_runs_no_tool_from_a_directory_that_others_may_write(
+    planted: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tierwise.host import doctor, mounts
+
+    nobody = pwd.getpwnam("nobody")
+    for name in ("ours", "all", "theirs"):
+        (folder := planted.directory / name).mkdir(mode=0o755)
+        (tool := folder / f"mkfs.{name}").write_text("#!/bin/sh\nid -u\n")
+        tool.chmod(0o755)
+    (planted.directory / "all").chmod(0o777)
+    os.chown(planted.directory / "theirs", nobody.pw_uid, nobody.pw_gid)
+    folders = [str(planted.directory / name) for name in ("theirs", "none", "all", "ours")]
+    monkeypatch.setenv("PATH", os.pathsep.join([".", *folders, "/usr/bin"]))
+    assert mounts.run("mkfs.ours") == "0\n"
+    for name in ("all", "theirs"):
+        assert not doctor._tool(f"mkfs.{name}", "install it").ok
+        with pytest.raises(TierwiseError, match="is not installed"):
+            mounts.run(f"mkfs.{name}")
+
+
+@needs_root
 def test_an_installation_that_others_may_write_starts_no_python_as_root(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
