@@ -241,6 +241,22 @@ def require_own_directory(path: Path) -> None:
         _require_closed(os.fstat(folder), path)
 
 
+def require_own_file(path: Path, fix: str) -> None:
+    """Refuse a file that orders what root does, but that another user owns, may write to or may replace.
+
+    Raises:
+        TierwiseError: naming the file or the directory.
+        OSError: if there is none.
+    """
+    if os.geteuid() != 0:
+        return
+    try:
+        with _parent_of(path, follow=True) as (parent, name):
+            _require_closed(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+    except TierwiseError as error:
+        raise TierwiseError(error.message, fix) from None
+
+
 def _make_own(path: Path, mode: int, *, empty: bool) -> None:
     with _parent_of(path, make=True, follow=True) as (parent, name):
         made = _mkdir(name, parent)
