@@ -12,6 +12,7 @@ import pytest
 from support import forked
 from support.malformed_recordings import small_recording
 from support.results_factory import INFO, Make, run
+from tierwise.cli.output import warn
 
 PACKAGE = Path(__file__).parents[3] / "python" / "tierwise"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
@@ -92,6 +93,11 @@ def test_a_spreadsheet_runs_no_cell(cell: str, tmp_path: Path) -> None:
     (path / "about.json").write_text(json.dumps(about))
     printed = forked.command("recording", "show", path, "--format", "csv").printed
     assert f"'{cell}".replace("\t", "?") in printed.replace("\t", "?") and "'-1.5" not in printed
+
+
+def test_a_name_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    warn("left out: a\ntierwise: nothing is wrong")
+    assert capsys.readouterr().err == "warning: left out: a?tierwise: nothing is wrong\n"
 
 
 def test_the_command_line_prints_by_one_function() -> None:
