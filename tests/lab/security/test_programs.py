@@ -21,7 +21,7 @@ import tierwise
 from support.engine_contract import open_directory, places_in
 from support.planted_code import Planted
 from tierwise.cli import app
-from tierwise.host import users
+from tierwise.host import cgroups, users
 from tierwise.host.disk.server import spawn
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
@@ -209,6 +209,7 @@ def serve_disk(planted: Planted) -> None:
     config.parent.mkdir()
     config.write_text("{}")
     spawn(config, planted.directory / "log").wait(60)
+    cgroups.remove_server_groups(config.parent.name)
     assert planted.directory.joinpath("log").read_text()
 
 
