@@ -196,6 +196,13 @@ def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
             assert not re.sub(r"\{% raw %\}.*\{% endraw %\}", "", script, flags=re.DOTALL).strip()
 
 
+def test_a_playbook_moves_no_files_whose_program_has_to_open_them_elsewhere() -> None:
+    """RocksDB opened without the moved log, and lost what it held."""
+    text = playbook(change(dict.fromkeys(Role, "ssd-nvme-dc"), engine="rocksdb"))
+    tasks = [task for play in yaml.safe_load(text) for task in play["tasks"]]
+    assert tasks and all("ansible.builtin.debug" in task for task in tasks)
+
+
 def test_an_engine_without_steps_has_no_playbook() -> None:
     with pytest.raises(TierwiseError, match="no steps are known"):
         playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="versant"))
