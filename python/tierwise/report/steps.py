@@ -96,7 +96,8 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
                 role,
                 placement[role],
                 move["note"],
-                *(_lines(move[way], numbers[placement[role]], move) for way in ("there", "back")),
+                _lines(move["there"], numbers[placement[role]], move),
+                _lines(move["back"], numbers[placement[role]], move),
                 by_hand=bool(move.get("by_hand") or move.get("session")),
             )
             for role, move in known.items()

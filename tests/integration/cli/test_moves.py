@@ -220,10 +220,10 @@ def test_a_data_directory_behind_a_link_moves_as_its_files_do(
 ) -> None:
     """The link was copied, and MariaDB's redo log and system tablespace were removed behind it."""
     kept = {"ib_logfile0", "ibdata1", "undo001"}
-    real, link = linked(tmp_path, "t.frm", *kept)
+    real, link = linked(tmp_path, "t.frm", "aria_log_control", *kept)
     (conf := tmp_path / "conf").mkdir()
     typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=link, CONF=conf, NEW=new)
-    assert names_in(new / "mysql") == {"t.frm"} and names_in(real) == kept
+    assert names_in(new / "mysql") == {"t.frm", "aria_log_control"} and names_in(real) == kept
     settings = (conf / "zz-kept.cnf").read_text()
     assert settings.count(f'= "{link}"') == 3
     (real / "postgresql.conf").touch()
@@ -238,7 +238,7 @@ def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_di
     tmp_path: Path, new: Path, no_servers: Path
 ) -> None:
     """A redo log or undo files with a directory of their own would not be found by the server."""
-    real, _ = linked(tmp_path, "t.frm", "ibdata1")
+    real, _ = linked(tmp_path, "aria_log_control", "ibdata1")
     (conf := tmp_path / "conf").mkdir()
     typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=real, CONF=conf, NEW=new)
     assert (conf / "zz-kept.cnf").read_text().splitlines() == [
@@ -281,7 +281,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 OLD_FILES = {
     "postgres": ["postgresql.conf", "global/pg_control", "pg_wal/000000010000000000000001"],
-    "mariadb": ["ib_logfile0", "ib_logfile1", "undo001", "undo002", "ibdata1", "shop/part.ibd"],
+    "mariadb": ["ib_logfile0", "ib_logfile1", "undo001", "undo002", "ibdata1", "aria_log_control"],
     "rocksdb": ["CURRENT", "000004.log", "000005.log", "000006.sst"],
     "sqlite": ["shop.db"],
     "duckdb": ["shop.db"],
@@ -341,6 +341,8 @@ def test_files_that_a_program_has_open_do_not_move(
     for name in ("systemctl", "sqlite3", "duckdb"):
         (no_servers / name).write_text("#!/bin/sh\n")
         (no_servers / name).chmod(0o755)
-    with (folder / OLD_FILES[engine][0]).open(), pytest.raises(subprocess.CalledProcessError):
+    with ExitStack() as undo, pytest.raises(subprocess.CalledProcessError):
+        for name in OLD_FILES[engine]:
+            undo.enter_context((folder / name).open())
         typed_for_server(own_account(steps_of(engine, role).there), no_servers, NEW=new, **variables)
     assert tree(folder) == before and not tree(new)

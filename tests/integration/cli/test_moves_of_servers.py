@@ -130,14 +130,16 @@ def names_in(place: Path) -> set[str]:
     return {file.name for file in place.rglob("*") if file.name.startswith(kept)}
 
 
-@pytest.mark.parametrize("moved", [[Role.DATA], [Role.LOG], [Role.LOG, Role.DATA], [Role.SYSTEM, Role.DATA]])
+@pytest.mark.parametrize(
+    "moved", [[Role.DATA], [Role.LOG, Role.UNDO, Role.TEMP], [Role.LOG, Role.DATA], [Role.SYSTEM, Role.DATA]]
+)
 def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
     if reason := CASES[0].missing():
         pytest.skip(reason)
     with open_directory() as home, open_directory() as new:
         for place in (home, new):
             os.chown(place, int(ACCOUNT), int(ACCOUNT))
-        with own_servers.mariadb(home) as first:
+        with own_servers.mariadb(home, innodb_undo_tablespaces="2") as first:
             first.execute(
                 "CREATE DATABASE shop", "USE shop", "CREATE TABLE part AS SELECT seq FROM seq_1_to_5000"
             )
@@ -155,14 +157,20 @@ def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
             Role.DATA: {"part.ibd"},
             Role.LOG: {name for name in before if name.startswith("ib_logfile")},
             Role.SYSTEM: {name for name in before if name.startswith("ibdata")},
+            Role.UNDO: {name for name in before if name.startswith("undo")},
+            Role.TEMP: set(),
         }
+        assert there[Role.UNDO]
         try:
             for step in instructions.steps:
                 typed(step.there, programs, **environment)
+                if step.role is not Role.TEMP:
+                    typed(step.there, programs, fails=True, **environment)
             assert names_in(new) == set().union(*(there[role] for role in moved))
             assert names_in(home / "data") == before - names_in(new)
             for step in reversed(instructions.steps):
                 typed(step.back, programs, **environment)
+                typed(step.back, programs, fails=True, **environment)
             assert names_in(home / "data") == before
             with server.mariadb() as session, session.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM shop.part")
@@ -297,3 +305,29 @@ def test_a_table_of_mariadb_moves_unless_a_key_or_a_trigger_belongs_to_it() -> N
         with server.mariadb() as session, session.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM shop.`order lines`")
             assert cursor.fetchone() == (100,)
+
+
+def test_files_that_a_setting_names_by_their_old_path_are_not_removed() -> None:
+    """The binary log in the data directory was removed while the server wrote it."""
+    if reason := CASES[0].missing():
+        pytest.skip(reason)
+    (steps,) = guide("mariadb", {Role.DATA: "ssd-nvme-dc"}).steps
+    with open_directory() as home, open_directory() as new:
+        for place in (home, new):
+            os.chown(place, int(ACCOUNT), int(ACCOUNT))
+        with own_servers.mariadb(home, log_bin=str(home / "data" / "binary"), server_id="1") as first:
+            first.execute("CREATE DATABASE shop")
+        (home / "conf").mkdir()
+        with (home / "my.cnf").open("a") as file:
+            file.write(f"!includedir {home}/conf\n")
+        programs = {"systemctl": SYSTEMCTL.format(home=home, server=installed().server)}
+        environment = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
+        typed("systemctl start mariadb", programs, **environment)
+        try:
+            typed(steps.there, programs, fails=True, **environment)
+            with OwnServer(0, home, "mariadb").mariadb() as session, session.cursor() as cursor:
+                cursor.execute("SHOW BINARY LOGS")
+                listed = {str(row[0]) for row in cursor.fetchall()}
+            assert listed and all((home / "data" / name).exists() for name in listed)
+        finally:
+            typed("systemctl stop mariadb", programs, **environment)
