@@ -207,7 +207,7 @@ def predict(
         options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
         options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}
         refused = [name for name, value in options.items() if value is not None]
-        refused += [f"--{name.replace('_', '-')}" for name in machine.changes if name != "settings"]
+        refused += [f"--{name.replace('_', '-')}" for name in machine.beside_placement if name != "settings"]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(place_text, relations=True) for place_text in place or []]
