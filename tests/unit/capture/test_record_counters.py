@@ -13,6 +13,7 @@ from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import Reading
 from tierwise.capture.target import Target, load
 from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 
 SECRET = "planted-9f3a"
 
@@ -43,6 +44,27 @@ def test_counters_that_were_reset_have_no_increase() -> None:
     assert Reading({"commits": 7, "log_bytes": 1}, "begun").since(before) == {"commits": 2, "log_bytes": 1}
     assert Reading({"commits": 7}, "begun again").since(before) is None
     assert Reading({"commits": 4}, "begun").since(before) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "log_bytes"),
+    [
+        ({"innodb_log_file_size": "50331648", "innodb_log_files_in_group": "2"}, 100663296),
+        ({"innodb_redo_log_capacity": "104857600", "innodb_log_file_size": "50331648"}, 104857600),
+        ({}, None),
+    ],
+)
+def test_sizes_of_mysql_have_the_whole_redo_log_and_do_without_it(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], log_bytes: int | None
+) -> None:
+    monkeypatch.setattr(MysqlSession, "__init__", lambda *_: None)
+    monkeypatch.setattr(MysqlSession, "_rows", lambda *_: [("data", 8), ("undo", 4)])
+    monkeypatch.setattr(MysqlSession, "_variables", lambda *_: settings)
+    session = MysqlSession("")
+    session.engine, session.limits = "mysql", []
+    known = {} if log_bytes is None else {Role.LOG: log_bytes}
+    assert session.sizes() == {Role.DATA: 8, Role.UNDO: 4} | known
+    assert len(session.limits) == (log_bytes is None)
 
 
 @pytest.mark.parametrize(
