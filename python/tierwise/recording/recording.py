@@ -151,7 +151,7 @@ class Burst(Foreign):
 
 
 class Device(Foreign):
-    """A block device that held files of the database."""
+    """A mounted block device; ``roles`` is empty if it held no file of the database."""
 
     name: str
     major: int
