@@ -223,15 +223,17 @@ def predict(
         with simulations(predictor, opt.progress_console(to_stderr=True)):
             if devices is not None:
                 answers, document, content = _ranked(predictor, names_in(devices), machine)
+                unanswered = content["ranking"].refused is not None
             else:
                 answers, document, content = _predicted(predictor, placements, machine)
+                unanswered = False
     judged = usability(predictor)
     content |= {"recorded": predictor.run, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
     show(document, content, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
-    if any(answer.refused for answer in answers):
+    if unanswered or any(answer.refused for answer in answers):
         raise typer.Exit(1)
 
 
