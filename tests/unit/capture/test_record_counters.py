@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tierwise.capture import sql_session
+from tierwise.capture import engine_counters, sql_session
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
@@ -37,6 +39,26 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
         counters.end()
     assert counters.counts == dict.fromkeys(keys, 105)
     assert counters.transactions == 210
+
+
+@pytest.mark.parametrize(
+    ("session_type", "window_s", "expected"),
+    [(PostgresSession, 10.0, "off by 10%"), (PostgresSession, 60.0, ""), (MysqlSession, 10.0, "")],
+)
+def test_counts_of_short_windows_say_that_sessions_report_late(
+    monkeypatch: pytest.MonkeyPatch, session_type: type, window_s: float, expected: str
+) -> None:
+    clock = itertools.cycle([0.0, window_s])
+    monkeypatch.setattr(engine_counters, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(session_type, "__init__", lambda *_: None)
+    monkeypatch.setattr(session_type, "close", lambda _: None)
+    monkeypatch.setattr(session_type, "read", lambda _: Reading({"commits": 1}, ""))
+    kind = "postgresql" if session_type is PostgresSession else "mysql"
+    counters = EngineCounters(sql_session.Dsn(kind, ""))
+    for _ in range(2):
+        counters.begin()
+        counters.end()
+    assert [expected in warning for warning in counters.warnings] == [True] * bool(expected)
 
 
 def test_counters_that_were_reset_have_no_increase() -> None:
