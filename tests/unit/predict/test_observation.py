@@ -92,6 +92,23 @@ def test_the_observed_run_is_reproduced(tmp_path: Path) -> None:
     assert abs(opened(tmp_path).run.error) < 0.05
 
 
+@pytest.mark.parametrize(
+    ("scenario", "roles"),
+    [
+        (Scenario(clients=20), "log, data"),
+        (Scenario(placement={"log": "zero"}), "data"),
+        (Scenario(placement={"all": "zero"}), ""),
+        (Scenario(cpu_speed=2.0), ""),
+    ],
+)
+def test_devices_that_get_more_requests_than_observed_are_said(
+    tmp_path: Path, scenario: Scenario, roles: str
+) -> None:
+    (answer,) = opened(tmp_path).predict([scenario])
+    said = [warning.split(" gets ")[0] for warning in answer.warnings if "times the requests" in warning]
+    assert said == ([f"the device of {roles}"] if roles else [])
+
+
 def test_a_log_that_takes_no_time_leaves_the_rest_of_the_cycle(tmp_path: Path) -> None:
     """100 ms without 50 ms for the log: twice the rate, and at most without the reads beside it too.
 
