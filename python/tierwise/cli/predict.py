@@ -25,10 +25,10 @@ from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.ranking import require_rankable
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
-from tierwise.predict.usability import usability
+from tierwise.predict.usability import JudgedDatabase, usability
 from tierwise.recording.outputs import write_file
 from tierwise.report.charts.look import to_png
-from tierwise.report.document import Document
+from tierwise.report.document import Document, Text
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import (
     answers_chart,
@@ -64,8 +64,20 @@ def predict_joint(
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
     with counted("simulating", opt.progress_console(to_stderr=True)):
         answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
-    document = [block for answer in answers for block in joint_document(answer)]
-    show(document, {"predictions": [*chain(*answers)]}, "joint-prediction", format)
+    judged = {name: usability(predictor) for name, predictor in predictors.items()}
+    document = [
+        *chain(
+            *(
+                unusable_texts(each.usable, each.ordered, f"{name} is not usable: do not act on what follows.")
+                for name, each in judged.items()
+            )
+        ),
+        *chain(*map(joint_document, answers)),
+        *(Text(f"{name}: {sentence}") for name, each in judged.items() for sentence in each.sentences),
+    ]
+    verdicts = [JudgedDatabase(database=name, **dict(each.fields)) for name, each in judged.items()]
+    content = {"predictions": [*chain(*answers)], "usability": verdicts}
+    show(document, content, "joint-prediction", format)
 
 
 def _names(recordings: Sequence[Path]) -> dict[str, Path]:

@@ -153,7 +153,8 @@ def profile(
         show(document, content, "profile", Format(format))
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
-        page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed)
+        verdict = judged.sentences if judged is not None else []
+        page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, verdict, observed)
         write_page(html, page, err=True)
     if png is not None:
         echo(f"chart: {write_file(png, to_png(profile_chart(breakdown)))}", err=True)

@@ -72,6 +72,13 @@ class UsabilityFields(Record):
     fixes: list[str]
 
 
+class JudgedDatabase(UsabilityFields):
+    """The same of one of several databases."""
+
+    database: str
+    """Name of its recording."""
+
+
 class Usability(Record):
     """Whether a recording is usable, with its problems."""
 

@@ -96,6 +96,23 @@ def test_two_recordings_of_one_name_and_work_done_once_are_refused(shops: dict[s
     assert "keyed-update: work that is done once" in str(result.exception)
 
 
+def test_each_recording_is_judged(shops: dict[str, Path], tmp_path: Path) -> None:
+    lost = Path(shutil.copytree(shops["north"], tmp_path / "lost"))
+    about = json.loads((lost / "about.json").read_text())
+    about["losses"] = {"recorded_events": 900, "lost_events": 100}
+    (lost / "about.json").write_text(json.dumps(about))
+    place = "lost.log=hdd-7k2#1,south.log=hdd-7k2#1"
+    asked = ["predict", str(lost), str(shops["south"]), "--place", place, "--seeds", "2"]
+    text = CliRunner().invoke(app, asked).stdout
+    assert text.startswith("lost is not usable: do not act on what follows.")
+    assert "south: This recording is usable." in text
+    content = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
+    assert [(each["database"], each["usable"]) for each in content["usability"]] == [
+        ("lost", False),
+        ("south", True),
+    ]
+
+
 def test_databases_are_answered_together_with_another_placement_alone(
     predictors: dict[str, Predictor],
 ) -> None:

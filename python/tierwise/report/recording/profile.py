@@ -192,9 +192,19 @@ def profile_document(
 
 
 def profile_page(
-    name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
+    name: str,
+    breakdown: Breakdown,
+    saved: Savings,
+    warnings: Sequence[str],
+    verdict: Sequence[str] = (),
+    extent: str | None = None,
 ) -> doc.Page:
-    """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
+    """The profile with its chart, as a page for one file.
+
+    Args:
+        verdict: whether it is usable, as sentences.
+        extent: that of an observation.
+    """
     chart = doc.Chart(
         "time",
         described_profile(breakdown),
@@ -208,6 +218,7 @@ def profile_page(
             doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
             doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),
             *doc.texts(all_warnings(saved, warnings), doc.Tone.WARNING),
+            *(doc.Text(sentence) for sentence in verdict),
         ],
         body=[
             doc.Section(
