@@ -239,10 +239,12 @@ class MysqlSession:
         except UnreadableError:
             self.limits.append("the sizes of files are not known: the server did not tell")
             return {}
-        if not log:
-            self.limits.append("the size of the log is not known: the server did not tell")
         sizes = {Role(role): int(size) for role, size in files}
-        return sizes | {Role.LOG: part.size_bytes for part in log}
+        if log:
+            sizes[Role.LOG] = sum(part.size_bytes for part in log)
+        else:
+            self.limits.append("the size of the log is not known: the server did not tell")
+        return sizes
 
     def relations(self) -> list[dict[str, Any]]:
         """None: InnoDB's files are named after their tables."""

@@ -65,10 +65,11 @@ def predict_joint(
     with counted("simulating", opt.progress_console(to_stderr=True)):
         answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
     judged = {name: usability(predictor) for name, predictor in predictors.items()}
+    unusable = "{} is not usable: do not act on what follows."
     document = [
         *chain(
             *(
-                unusable_texts(each.usable, each.ordered, f"{name} is not usable: do not act on what follows.")
+                unusable_texts(each.usable, each.ordered, unusable.format(name))
                 for name, each in judged.items()
             )
         ),

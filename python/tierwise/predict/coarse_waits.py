@@ -297,7 +297,7 @@ def open_questions(
 
 
 _BUSIER = 1.1
-"""Rate over the observed one from which on requests to devices that stay are said to take as long as before."""
+"""Rate over the observed one from which on devices that stay are said to get more requests."""
 
 
 def busier(work: WorkSummary, placed: Mapping[Role, _core.Profile], faster: float) -> list[str]:
@@ -312,6 +312,6 @@ def busier(work: WorkSummary, placed: Mapping[Role, _core.Profile], faster: floa
     if faster < _BUSIER or not stay:
         return []
     return [
-        f"the device of {', '.join(stay)} gets {faster:.3g} times the requests, which are taken to last as long "
-        "as observed: a device that is nearly busy answers no more of them"
+        f"the device of {', '.join(stay)} gets {faster:.3g} times the requests, which are taken to last as "
+        "long as observed: a device that is nearly busy answers no more of them"
     ]

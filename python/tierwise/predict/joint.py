@@ -41,8 +41,8 @@ def predict_together(
         seeds: runs of the simulator, at most those that the recorded runs were replayed with.
 
     Raises:
-        TierwiseError: no device is shared; a scenario changes more than the placement; or naming the database that cannot be answered, as an observation
-            or work that is done once.
+        TierwiseError: no device is shared; a scenario changes more than the placement; or naming the database
+            that cannot be answered, as an observation or work that is done once.
     """
     _require_placement_only(scenarios)
     _require_shared(predictors, scenarios)

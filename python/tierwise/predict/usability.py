@@ -269,7 +269,7 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
     if factor is not None and abs(factor - 1) > MOST_COUNTER_DIFFERENCE:
         yield Remark(
             reason=f"the events show {1 / factor:.2f} times the transactions that were counted",
-            fix="record longer: the bursts differ by as much among themselves, so that rates follow the events",
+            fix="record longer: bursts differ by as much among themselves, so that rates follow the events",
             blocks=False,
         )
 

@@ -118,5 +118,5 @@ def test_databases_are_answered_together_with_another_placement_alone(
 ) -> None:
     log = Scenario(placement={"log": "hdd-7k2#1"})
     scenarios = {"north": log, "south": log.changed(growth=2.0, cores=4), "east": log}
-    with pytest.raises(TierwiseError, match="south: .* not with another cores and growth"):
+    with pytest.raises(TierwiseError, match=r"south: .* not with another cores and growth"):
         predict_together(predictors, scenarios, seeds=2)

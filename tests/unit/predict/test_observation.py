@@ -21,8 +21,8 @@ from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
-from tierwise.recording import Observation, write_observation
-from tierwise.recording.observation import OBSERVATION_FILE, Wait
+from tierwise.recording import OBSERVATION_FILE, Observation, write_observation
+from tierwise.recording.observation import Wait
 from tierwise.results import WaitClass
 
 RATE = 100.0
