@@ -147,7 +147,7 @@ pub struct StorageCpu {
     pub kernel_ns: u64,
 }
 
-/// A block device that holds recorded files.
+/// A mounted block device; `roles` is empty if it held no recorded file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// Name in `/sys/block`, or of the partition.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
@@ -16,7 +17,7 @@ from typing import Any
 from tierwise import _core
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError
+from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError, lateness
 from tierwise.capture.target import Target, first_process_of, server_at
 from tierwise.host.cpu import status_text
 from tierwise.model.errors import TierwiseError
@@ -49,6 +50,7 @@ class EngineCounters:
         self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
         self._asks_buffer = dsn.buffer_content
         self._before: Reading | None = None
+        self._began_s = self._counted_s = self._late_s = 0.0
         self._sums = Counter[str]()
         self._remark: str | None = None
         self._unknown: list[str] = []
@@ -84,7 +86,7 @@ class EngineCounters:
 
     def begin(self) -> None:
         """Read the counters at the start of a window."""
-        self._before = self._read()
+        self._before, self._began_s = self._read(), time.monotonic()
 
     def end(self) -> None:
         """Read the counters at the end of a window and add the increases. No error without a begin."""
@@ -97,6 +99,8 @@ class EngineCounters:
             )
         else:
             self._sums.update(increases)
+            self._counted_s += time.monotonic() - self._began_s
+            self._late_s += self._session_type.late_s
 
     def read_relations(self) -> None:
         """Ask for the names of tables and indexes; where there is no answer, the recording says so."""
@@ -132,7 +136,8 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """What could not be verified, and why counts are missing: sentences without host and user."""
-        sentences = [self._remark, *self._unknown, self._warning]
+        late = lateness(self._late_s, self._counted_s) if self.counts else None
+        sentences = [self._remark, *self._unknown, self._warning, late]
         return [sentence for sentence in sentences if sentence is not None]
 
     def _read(self) -> Reading | None:

@@ -17,6 +17,7 @@ from tierwise.capture.sql_session import Facts, Reading, State, UnreadableError,
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
+from tierwise.predict.space import INNODB_LOG, innodb_log
 from tierwise.recording.buffer import MOST_FILES, BufferContent, BufferedFile
 
 _TIMEOUT_S = 5
@@ -83,7 +84,6 @@ _SIZES = """
     FROM information_schema.{} GROUP BY 1
 """
 _TABLESPACES = {"mariadb": "innodb_sys_tablespaces", "mysql": "innodb_tablespaces"}
-_LOG_SIZE = "innodb_log_file_size"
 _POOL = "SELECT @@innodb_buffer_pool_size, @@innodb_page_size"
 _NEEDS_PROCESS = "SELECT 1 FROM information_schema.innodb_metrics LIMIT 1"
 """Needs the same right as the content of the pool, and is read at once."""
@@ -235,11 +235,15 @@ class MysqlSession:
         """Bytes of files by role: indexes are in one file with their table."""
         try:
             files = self._rows(_SIZES.format(_TABLESPACES[self.engine]))
-            sizes = {Role(role): int(size) for role, size in files}
-            sizes[Role.LOG] = int(self._variables(_LOG_SIZE)[_LOG_SIZE])
-        except (UnreadableError, ValueError, KeyError):
+            log = innodb_log(self._variables(*INNODB_LOG), self.engine)
+        except UnreadableError:
             self.limits.append("the sizes of files are not known: the server did not tell")
             return {}
+        sizes = {Role(role): int(size) for role, size in files}
+        if log:
+            sizes[Role.LOG] = sum(part.size_bytes for part in log)
+        else:
+            self.limits.append("the size of the log is not known: the server did not tell")
         return sizes
 
     def relations(self) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tierwise.capture.engine_counters import SESSIONS, SqlSession
-from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError
+from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError, lateness
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording import Observation, new_folder, write_observation
@@ -28,8 +28,6 @@ _LOOK_S = 0.2
 _READ_EACH_S = 10.0
 """Time between two readings of the counters: a lost connection loses little."""
 _TRIES = 9
-_LATE_SHARE = 0.05
-"""Share of the counted time from which on late reports of sessions to the counters are said: a judgement."""
 _NOTHING = "nothing was observed: {}"
 
 
@@ -174,13 +172,8 @@ class _Counting:
             )
         if self.sums:
             self.sums["transactions"] = self._server.transactions(self.sums)
-        late_s = self._server.late_s
-        if self.sums and late_s > _LATE_SHARE * self.counted_s:
-            off = min(late_s / self.counted_s, 1.0)
-            limits.append(
-                f"sessions report to the server's counters up to {late_s:g} s late, and "
-                f"{self.counted_s:,.1f} s were counted: rates may be off by {off:.0%}"
-            )
+        if self.sums and (late := lateness(self._server.late_s, self.counted_s)):
+            limits.append(late)
         if self._resets:
             limits.append(
                 f"the server's statistics were reset meanwhile, {self._resets} times: the intervals between "

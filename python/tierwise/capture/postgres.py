@@ -191,7 +191,7 @@ _RELATIONS = f"""
     LEFT JOIN pg_namespace n ON n.oid = owner.relnamespace
     LEFT JOIN pg_class whole ON whole.oid = root AND root <> coalesce(table_oid, named.oid)
     LEFT JOIN pg_namespace m ON m.oid = whole.relnamespace
-    WHERE path IS NOT NULL ORDER BY bytes DESC LIMIT 20000
+    WHERE path IS NOT NULL ORDER BY bytes DESC LIMIT {{}}
 """
 """Tables and indexes of the connected database, the largest first: a reading of the recorded files' names."""
 _DATABASES_HELD = """
@@ -206,6 +206,8 @@ _SAME = """
            (SELECT oid::bigint FROM pg_database WHERE datname = current_database())
 """
 """Tells servers apart, and databases of one: a pooler may lead to another server for another database."""
+_MOST_NAMES = 20_000
+"""Names that are kept of one database."""
 _MOST_DATABASES, _MOST_RELATIONS, _NAMING_S = 100, 100_000, 30.0
 """Limits of asking other databases for names: databases, names in all, and the time to begin with another."""
 _MOST_UNNAMED = 5
@@ -376,8 +378,8 @@ class PostgresSession:
         Those of another database than the connected one have its name. The limits say which databases gave
         no names, by their numbers: a recording can be given to others, and sentences stay in it.
         """
-        relations = [_relation(row, "") for row in self._rows(_RELATIONS)]
-        ((server, _),) = self._rows(_SAME)
+        ((server, own),) = self._rows(_SAME)
+        named = {own: [_relation(row, "") for row in self._rows(_RELATIONS.format(_MOST_NAMES + 1))]}
         unnamed: dict[str, list[int]] = {}
         until_s = time.monotonic() + _NAMING_S
         for place, (number, database, allowed) in enumerate(self._rows(_DATABASES_HELD)):
@@ -385,26 +387,31 @@ class PostgresSession:
                 reason = "the user of the DSN may not connect to them"
             elif place >= _MOST_DATABASES:
                 reason = f"only {_MOST_DATABASES} databases are asked"
-            elif len(relations) >= _MOST_RELATIONS:
+            elif sum(map(len, named.values())) >= _MOST_RELATIONS:
                 reason = f"only {_MOST_RELATIONS:,} names are kept"
             elif time.monotonic() >= until_s:
                 reason = f"{_NAMING_S:.0f} s were over"
             else:
                 try:
-                    relations += self._relations_of(str(database), (server, number))
+                    named[number] = self._relations_of(str(database), (server, number))
                     continue
                 except UnreadableError as error:
                     reason = error.reason
             unnamed.setdefault(reason, []).append(number)
         self.limits += [without_names(numbers, reason) for reason, numbers in unnamed.items()]
-        return relations
+        if cut := [number for number, relations in named.items() if len(relations) > _MOST_NAMES]:
+            self.limits.append(
+                f"of the database{_numbered(cut)}, only the {_MOST_NAMES:,} largest tables and indexes have "
+                "names: smaller ones have the numbers of their files"
+            )
+        return [relation for relations in named.values() for relation in relations[:_MOST_NAMES]]
 
     def _relations_of(self, database: str, identity: tuple[Any, Any]) -> list[dict[str, Any]]:
         """Tables and indexes of another database of this server."""
         with closing(PostgresSession(self._dsn, database)) as other:
             if other._rows(_SAME) != [identity]:
                 raise UnreadableError("the DSN leads to another server or database there")
-            return [_relation(row, database) for row in other._rows(_RELATIONS)]
+            return [_relation(row, database) for row in other._rows(_RELATIONS.format(_MOST_NAMES + 1))]
 
     def require_buffer_content(self) -> None:
         """Check that the content of the buffer can be read.
@@ -521,10 +528,15 @@ def _relation(row: Sequence[Any], database: str) -> dict[str, Any]:
 
 def without_names(databases: Sequence[int], reason: str) -> str:
     """The sentence on databases without names for one reason."""
+    return f"tables and indexes of the database{_numbered(databases)} have no names: {reason}"
+
+
+def _numbered(databases: Sequence[int]) -> str:
+    """The end of "database", and their numbers."""
     more = len(databases) - _MOST_UNNAMED
     listed = ", ".join(map(str, databases[:_MOST_UNNAMED])) + (f" and {more} more" if more > 0 else "")
     plural = "s" if len(databases) > 1 else ""
-    return f"tables and indexes of the database{plural} with pg_database.oid {listed} have no names: {reason}"
+    return f"{plural} with pg_database.oid {listed}"
 
 
 def _state(state: str | None, event_type: str | None, event: str | None) -> State:

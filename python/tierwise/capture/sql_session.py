@@ -182,3 +182,22 @@ class Facts:
 def peers_of(descriptor: int) -> list[int]:
     """Processes at the other end of a connection; none if they cannot be seen from here."""
     return _core.socket_peers(os.fstat(descriptor).st_ino)
+
+
+_LATE_SHARE = 0.05
+"""Share of the counted time above which late reports of sessions to the counters are said: a judgement."""
+
+
+def lateness(late_s: float, counted_s: float) -> str | None:
+    """How far rates may be off as sessions report late; ``None`` where that is little.
+
+    Args:
+        late_s: how late sessions report, for each time that counters were read at a start and an end.
+        counted_s: time between those readings.
+    """
+    if late_s <= _LATE_SHARE * counted_s:
+        return None
+    return (
+        f"sessions report to the server's counters up to {late_s:g} s late, and "
+        f"{counted_s:,.1f} s were counted: rates may be off by {min(late_s / counted_s, 1.0):.0%}"
+    )

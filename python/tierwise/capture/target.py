@@ -256,6 +256,7 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
     refuse_process(pid, program)
     _require_first(pid, program)
     rules = rules or for_program(program, f"--pid: process {pid} ({program})")
+    _require_same_engine(rules, program)
     root = _core.process_root(pid)
     rules = with_roles(rules.on_server(pid, root), roles)
     return Target(
@@ -266,6 +267,23 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
         settings=_core.settings_of(pid, rules, root),
         pid=pid,
     )
+
+
+def _require_same_engine(rules: Rules, program: str) -> None:
+    """Refuse the rules of one server for the program of another; of a library, a server may have files."""
+    own = of_program(program)
+    if (
+        own is not None
+        and own.is_server
+        and rules.is_server
+        and own.engine != rules.engine
+        and rules.engine in names()
+    ):
+        raise TierwiseError(
+            f"--rules: those of {rules.engine} are given, and {program} is a program of {own.engine}: its "
+            "files and transactions would be taken for others",
+            "leave out --rules",
+        )
 
 
 def _require_first(pid: int, program: str) -> None:

@@ -25,10 +25,10 @@ from tierwise.predict.machine import network_volumes
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.ranking import require_rankable
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
-from tierwise.predict.usability import usability
+from tierwise.predict.usability import JudgedDatabase, usability
 from tierwise.recording.outputs import write_file
 from tierwise.report.charts.look import to_png
-from tierwise.report.document import Document
+from tierwise.report.document import Document, Text
 from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.prediction import (
     answers_chart,
@@ -64,8 +64,21 @@ def predict_joint(
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
     with counted("simulating", opt.progress_console(to_stderr=True)):
         answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
-    document = [block for answer in answers for block in joint_document(answer)]
-    show(document, {"predictions": [*chain(*answers)]}, "joint-prediction", format)
+    judged = {name: usability(predictor) for name, predictor in predictors.items()}
+    unusable = "{} is not usable: do not act on what follows."
+    document = [
+        *chain(
+            *(
+                unusable_texts(each.usable, each.ordered, unusable.format(name))
+                for name, each in judged.items()
+            )
+        ),
+        *chain(*map(joint_document, answers)),
+        *(Text(f"{name}: {sentence}") for name, each in judged.items() for sentence in each.sentences),
+    ]
+    verdicts = [JudgedDatabase(database=name, **dict(each.fields)) for name, each in judged.items()]
+    content = {"predictions": [*chain(*answers)], "usability": verdicts}
+    show(document, content, "joint-prediction", format)
 
 
 def _names(recordings: Sequence[Path]) -> dict[str, Path]:
@@ -207,7 +220,7 @@ def predict(
         options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png, "--names": names}
         options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}
         refused = [name for name, value in options.items() if value is not None]
-        refused += [f"--{name.replace('_', '-')}" for name in machine.changes if name != "settings"]
+        refused += [f"--{name.replace('_', '-')}" for name in machine.beside_placement if name != "settings"]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(place_text, relations=True) for place_text in place or []]
@@ -223,15 +236,17 @@ def predict(
         with simulations(predictor, opt.progress_console(to_stderr=True)):
             if devices is not None:
                 answers, document, content = _ranked(predictor, names_in(devices), machine)
+                unanswered = content["ranking"].refused is not None
             else:
                 answers, document, content = _predicted(predictor, placements, machine)
+                unanswered = False
     judged = usability(predictor)
     content |= {"recorded": predictor.run, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
     show(document, content, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
-    if any(answer.refused for answer in answers):
+    if unanswered or any(answer.refused for answer in answers):
         raise typer.Exit(1)
 
 

@@ -159,7 +159,11 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
         warnings="str[]",
         usability="predict.usability:UsabilityFields?",
     ),
-    "joint-prediction": _printed("joint-prediction", predictions="predict:JointPrediction[]"),
+    "joint-prediction": _printed(
+        "joint-prediction",
+        predictions="predict:JointPrediction[]",
+        usability="predict.usability:JudgedDatabase[]",
+    ),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
     "table-advice": _printed("table-advice", advice="advise.tables:TableAdvice", **_REPLAYED),

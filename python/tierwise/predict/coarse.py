@@ -81,6 +81,7 @@ class Coarse:
             for case, other in zip(_CASES[1:], others, strict=True)
         ]
         warnings = coarse_waits.open_questions(self._seen, self._work, self._drawn(seed)[1], placed)
+        warnings += coarse_waits.busier(self._work, placed, faster)
         prediction = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
         return {"outcome": _fields(prediction)}
 

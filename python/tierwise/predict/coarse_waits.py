@@ -294,3 +294,24 @@ def open_questions(
             "at worst to be full"
         )
     return questions
+
+
+_BUSIER = 1.1
+"""Rate over the observed one from which on devices that stay are said to get more requests."""
+
+
+def busier(work: WorkSummary, placed: Mapping[Role, _core.Profile], faster: float) -> list[str]:
+    """A sentence where devices that stay are asked for more than was observed: their queues are not known.
+
+    Args:
+        placed: role -> profile of its new device.
+        faster: the answer's rate over that of the observed run.
+    """
+    waited = {wait.role for wait in work.demands.waits if wait.role not in placed}
+    stay = [role for role in Role if role in waited]
+    if faster < _BUSIER or not stay:
+        return []
+    return [
+        f"the device of {', '.join(stay)} gets {faster:.3g} times the requests, which are taken to last as "
+        "long as observed: a device that is nearly busy answers no more of them"
+    ]

@@ -41,9 +41,10 @@ def predict_together(
         seeds: runs of the simulator, at most those that the recorded runs were replayed with.
 
     Raises:
-        TierwiseError: no device is shared; or naming the database that cannot be answered, as an observation
-            or work that is done once.
+        TierwiseError: no device is shared; a scenario changes more than the placement; or naming the database
+            that cannot be answered, as an observation or work that is done once.
     """
+    _require_placement_only(scenarios)
     _require_shared(predictors, scenarios)
     names, every = list(predictors), list(predictors.values())
     asked = [[SimulationRequest(scenarios[name], seed, SPAN_S) for name in names] for seed in range(seeds)]
@@ -76,6 +77,16 @@ def shared_devices(
         for device in {placed[role] for role in scenario.numbered(footprints)} - {RECORDED}:
             users.setdefault(device, []).append(name)
     return {device: names for device, names in users.items() if len(names) > 1}
+
+
+def _require_placement_only(scenarios: Mapping[str, Scenario]) -> None:
+    for name, scenario in scenarios.items():
+        if others := scenario.beside_placement:
+            raise TierwiseError(
+                f"{name}: databases are answered together with another placement alone, not with another "
+                f"{' and '.join(others)}",
+                "leave it out, or ask one by one",
+            )
 
 
 def _require_shared(predictors: Mapping[str, Predictor], scenarios: Mapping[str, Scenario]) -> None:

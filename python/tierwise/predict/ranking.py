@@ -23,7 +23,7 @@ from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.together import Unit, units
-from tierwise.predict.uncertainty import refusal, uncertainty_of
+from tierwise.predict.uncertainty import uncertainty_of
 from tierwise.results.measurements import Record
 
 _AT_ONCE = 4
@@ -165,6 +165,8 @@ class Ranking(Record):
     """Predictions of the best of them, under every seed, best first."""
     notes: list[str]
     """What was left out, as sentences."""
+    refused: Refusal | None = None
+    """Why no placement could be replayed."""
 
     def alike(self, prediction: Prediction) -> bool:
         """Whether the best cannot be told from this one: their intervals of the rate overlap."""
@@ -204,9 +206,10 @@ def rank(
     base = on_instance(other or Scenario(), predictor.work)
 
     count = len(names) ** len(placed)
+    refused: list[Refusal] = []
 
     def looked_at(placements: Iterable[dict[Role, str]]) -> list[Ranked]:
-        looks = first_looks(predictor, base, placements, enough(min(count, most)))
+        looks = first_looks(predictor, base, placements, enough(min(count, most)), refused)
         return [_ranked(predictor, look) for look in looks]
 
     if count <= most:
@@ -228,6 +231,7 @@ def rank(
         ranked=ranked,
         closer=best,
         notes=[*idle_notes(idle), *([] if count <= most else [_searched(predictor, base, count, ranked)])],
+        refused=refused[0] if refused and not ranked else None,
     )
 
 
@@ -296,19 +300,32 @@ def enough(placements: int) -> int:
 
 
 def first_looks(
-    predictor: Predictor, base: Scenario, placements: Iterable[dict[Role, str]], transactions: int
+    predictor: Predictor,
+    base: Scenario,
+    placements: Iterable[dict[Role, str]],
+    transactions: int,
+    refused: list[Refusal] | None = None,
 ) -> list[FirstLook]:
-    """Replay each placement once, for few transactions; those without an answer are left out."""
-    scenarios = [(placement, asking(base, placement)) for placement in placements]
-    asked = [
-        (placement, SimulationRequest(scenario, 0, SPAN_S, enough=transactions))
-        for placement, scenario in scenarios
-        if refusal(scenario, predictor.work, predictor.about.role_bytes) is None
-    ]
-    answers = predictor.replayer.ask([request for _, request in asked]) if asked else []
+    """Replay each placement once, for few transactions; those without an answer are left out.
+
+    Args:
+        refused: receives the reason of each of those.
+    """
+    why = [] if refused is None else refused
+    asked: list[tuple[dict[Role, str], Scenario, SimulationRequest]] = []
+    for placement in placements:
+        scenario = asking(base, placement)
+        refusal = predictor.refusal(scenario)
+        if refusal is None:
+            request, *_ = predictor.requests(scenario, [0], SPAN_S, transactions)
+            asked.append((placement, scenario, request))
+        elif refusal.refused:
+            why.append(refusal.refused)
+    answers = predictor.replayer.ask([request for *_, request in asked]) if asked else []
+    why += [answer for answer in answers if isinstance(answer, Refusal)]
     return [
-        FirstLook(placement, request.scenario, answer)
-        for (placement, request), answer in zip(asked, answers, strict=True)
+        FirstLook(placement, scenario, answer)
+        for (placement, scenario, _), answer in zip(asked, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
 

@@ -125,6 +125,12 @@ class Scenario(Record):
         }
         return [name for name, is_asked in asked.items() if is_asked]
 
+    @property
+    def beside_placement(self) -> list[str]:
+        """What is asked beside the placement, such as ``cores`` or ``growth``, from which others follow."""
+        grown = ["growth"] if self.growth is not None else []
+        return [*(name for name in self.changes if name != "placement"), *grown]
+
     def devices_of(self, roles: Iterable[Role]) -> dict[Role, str]:
         """Full name of the device, or ``recorded``, of each of these roles."""
         names = self._names_of(roles)

@@ -130,7 +130,7 @@ def _grows_to(role: Role, about: About, grows_bytes_per_s: float) -> tuple[list[
         case "postgres", Role.LOG:
             return _postgres_log(about.settings)
         case (("mariadb" | "mysql"), Role.LOG):
-            return _innodb_log(about.settings, files=1 if about.engine == "mariadb" else 2), ""
+            return innodb_log(about.settings, about.engine), ""
         case (("mariadb" | "mysql"), Role.ARCHIVE):
             return _binary_log(about.settings, grows_bytes_per_s)
         case _:
@@ -154,12 +154,17 @@ def _postgres_log(settings: Mapping[str, str]) -> tuple[list[SpacePart], str]:
     return parts, f"if {' or '.join(stops)}" if stops else ""
 
 
-def _innodb_log(settings: Mapping[str, str], files: int) -> list[SpacePart]:
+INNODB_LOG = ("innodb_redo_log_capacity", "innodb_log_file_size", "innodb_log_files_in_group")
+"""Settings that give the size of InnoDB's redo log."""
+
+
+def innodb_log(settings: Mapping[str, str], engine: str) -> list[SpacePart]:
+    """The redo log of MariaDB or MySQL; nothing if the settings do not tell."""
     capacity = _size(settings, "innodb_redo_log_capacity")
     if capacity.size_bytes > 0:
         return [capacity]
     each = _size(settings, "innodb_log_file_size")
-    number = settings.get("innodb_log_files_in_group", "")
+    number, files = settings.get("innodb_log_files_in_group", ""), 1 if engine == "mariadb" else 2
     files = int(number) if number.isdecimal() and 0 < len(number) < 4 else files
     what = each.what if files == 1 else f"{files} × {each.what}"
     return [SpacePart(what=what, size_bytes=files * each.size_bytes)] if each.size_bytes > 0 else []

@@ -72,6 +72,13 @@ class UsabilityFields(Record):
     fixes: list[str]
 
 
+class JudgedDatabase(UsabilityFields):
+    """The same of one of several databases."""
+
+    database: str
+    """Name of its recording."""
+
+
 class Usability(Record):
     """Whether a recording is usable, with its problems."""
 
@@ -262,7 +269,7 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
     if factor is not None and abs(factor - 1) > MOST_COUNTER_DIFFERENCE:
         yield Remark(
             reason=f"the events show {1 / factor:.2f} times the transactions that were counted",
-            fix="nothing is to be done, rates are corrected by the count",
+            fix="record longer: bursts differ by as much among themselves, so that rates follow the events",
             blocks=False,
         )
 

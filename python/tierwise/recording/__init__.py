@@ -4,9 +4,10 @@ Not here: taking one, which needs root; see ``capture``.
 """
 
 from tierwise.recording.breakdown import ClientProgram, clients_sentence, pooler_of
-from tierwise.recording.observation import OBSERVATION_FILE, Observation, open_source, write_observation
+from tierwise.recording.observation import Observation, open_source, write_observation
 from tierwise.recording.recording import (
     ABOUT_FILE,
+    OBSERVATION_FILE,
     TABLES,
     About,
     Check,

@@ -17,11 +17,9 @@ from tierwise.model.input_files import parse_json, read_text, validated
 from tierwise.model.output_files import open_file
 from tierwise.model.placement import Role
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
-from tierwise.recording.recording import About, Losses, Machine, Recording
+from tierwise.recording.recording import OBSERVATION_FILE, About, Losses, Machine, Recording, Started
 from tierwise.results.measurements import Record, WaitClass
 
-OBSERVATION_FILE = "observation.json"
-"""The file of an observation; a folder with it is one."""
 VERSION = 1
 _MOST_BYTES = 4 << 20
 _MOST_SESSIONS = 100_000
@@ -69,7 +67,7 @@ class Observation(Record):
 
     kind: Literal["observation"] = Field(default="observation", alias="schema")
     schema_version: Literal[1] = 1
-    started_at: str = Field(max_length=40)
+    started_at: Annotated[Started, Field(max_length=40)]
     tierwise: str = Field(max_length=40)
     engine: str = Field(max_length=40)
     engine_version: str | None = Field(default=None, max_length=80)

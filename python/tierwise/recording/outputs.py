@@ -9,8 +9,7 @@ from pathlib import Path
 from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.recording.buffer import BUFFER_FILE
-from tierwise.recording.observation import OBSERVATION_FILE
-from tierwise.recording.recording import ABOUT_FILE, TABLE_FILES
+from tierwise.recording.recording import ABOUT_FILE, OBSERVATION_FILE, TABLE_FILES
 
 
 def write_file(path: Path, content: bytes) -> Path:

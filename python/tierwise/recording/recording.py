@@ -14,12 +14,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import open_regular, validated
+from tierwise.model.names import resolved
 from tierwise.model.output_files import empty_folder
 from tierwise.model.placement import Role
 from tierwise.model.units import MOST_BYTES, SECTOR_BYTES
@@ -33,6 +34,19 @@ Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 Sectors = Annotated[int, Field(ge=0, le=MOST_BYTES // SECTOR_BYTES)]
 Latency = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 """In microseconds."""
+
+
+def _require_time(text: str) -> str:
+    try:
+        if datetime.fromisoformat(text).astimezone(UTC) and datetime.fromisoformat(text).tzinfo:
+            return text
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError(f"{text[:40]!r} is no time with its offset from UTC, such as 2026-11-21T12:00:00Z")
+
+
+Started = Annotated[str, AfterValidator(_require_time)]
+"""Time of the first event, with its offset from UTC."""
 
 
 class ChainLink(Foreign):
@@ -102,6 +116,8 @@ def refuse_other(path: Path) -> None:
 
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
+OBSERVATION_FILE = "observation.json"
+"""The file of an observation; a folder with it is one."""
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables."""
 TABLE_FILES = tuple(f"{name}.parquet" for name in TABLES)
@@ -136,7 +152,7 @@ class Burst(Foreign):
 
 
 class Device(Foreign):
-    """A block device that held files of the database."""
+    """A mounted block device; ``roles`` is empty if it held no file of the database."""
 
     name: str
     major: int
@@ -205,7 +221,7 @@ class About(Foreign):
     """Metadata of a recording: ``about.json``."""
 
     version: int
-    started_at: str
+    started_at: Started
     tierwise: str
     engine: str
     engine_version: str | None
@@ -346,8 +362,12 @@ def make_folder(out: Path) -> None:
     """Make the folder of a new recording, which only its owner may enter; an existing one must be empty.
 
     Raises:
-        TierwiseError: naming it, or the directory through which another user could replace it.
+        TierwiseError: naming it, the recording that it would lie in, or the directory through which another
+            user could replace it.
     """
+    for folder in resolved(out).parents:
+        if any(os.path.lexists(folder / name) for name in (ABOUT_FILE, OBSERVATION_FILE)):
+            raise TierwiseError(f"{out} lies in {folder}, which is a recording", "name a folder beside it")
     with os_errors(out, "name a directory that can be made"):
         empty_folder(out)
 
@@ -432,12 +452,4 @@ def _of_day(folder: Path) -> tuple[datetime, Recording]:
     if folder.is_symlink():
         raise TierwiseError(f"{folder} is a link", "name the folder itself")
     recording = Recording.open(folder)
-    return _started(recording, folder / ABOUT_FILE), recording
-
-
-def _started(recording: Recording, file: Path) -> datetime:
-    """Start of a recording in UTC."""
-    try:
-        return datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise TierwiseError(f"{file}: started_at is no time", "record again") from None
+    return datetime.fromisoformat(recording.about.started_at), recording

@@ -62,7 +62,7 @@ def read(body: bytes) -> Question:
 
 
 def scenario_of(question: Question, devices: Collection[str], predictor: Predictor, most: int) -> Scenario:
-    """The scenario of a question, with its growth applied.
+    """The scenario of a question, with its machine and its growth applied.
 
     Args:
         devices: full names of the page's devices. No other is looked up: a name could be a path.
@@ -81,6 +81,7 @@ def scenario_of(question: Question, devices: Collection[str], predictor: Predict
     scenario = validated(Scenario, json.dumps(question.scenario), "", _MEND, strict=True)
     if scenario.selected:
         raise TierwiseError("placement: a live page places roles, not tables", _CLI)
+    scenario = machine.on_instance(scenario, predictor.work)
     scenario = machine.grown(scenario, predictor.run, predictor.work)
     _require_short(scenario, most)
     return scenario

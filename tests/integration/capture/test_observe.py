@@ -19,8 +19,7 @@ from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
-from tierwise.recording import Observation
-from tierwise.recording.observation import OBSERVATION_FILE
+from tierwise.recording import OBSERVATION_FILE, Observation
 
 OWN = 2
 """Sessions of the engine itself, which are idle."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -87,6 +88,18 @@ def test_limits_of_asking_are_said(
     relations, limits = named(server)
     assert {relation.database for relation in relations} == {""}
     (told,) = [each for each in limits if reason in each]
+    assert number_of(server, "shop") in told
+
+
+def test_a_database_of_which_only_the_largest_have_names_is_said(
+    server: PostgresEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every, _ = named(server)
+    monkeypatch.setattr(sessions, "_MOST_NAMES", 1)
+    relations, limits = named(server)
+    assert Counter(relation.database for relation in relations) == {"": 1, "shop": 1, "eu.shop": 1}
+    assert len(every) > len(relations)
+    (told,) = [each for each in limits if "only the 1 largest" in each]
     assert number_of(server, "shop") in told
 
 

@@ -35,7 +35,7 @@ def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
     counters.begin()
     commit(postgres.dsn(), TRANSACTIONS)
     counters.end()
-    assert counters.warnings == []
+    assert ["up to 1 s late" in warning for warning in counters.warnings] == [True]
     assert counters.transactions == pytest.approx(TRANSACTIONS, abs=10)
     assert counters.counts["log_bytes"] > 50 * TRANSACTIONS
     assert counters.counts["page_hits"] > TRANSACTIONS
@@ -48,7 +48,7 @@ def test_postgres_counts_full_page_images_after_a_checkpoint(postgres: PostgresE
     counters.begin()
     commit(postgres.dsn(), TRANSACTIONS)
     counters.end()
-    assert counters.warnings == []
+    assert ["up to 1 s late" in warning for warning in counters.warnings] == [True]
     assert 0 < counters.counts["full_page_images"] < TRANSACTIONS, "one for each page, not for each row"
     assert "wal_compression" in counters.settings
 

@@ -71,7 +71,7 @@ def test_what_cannot_be_read_is_left_out_and_said(day: Path) -> None:
     timeline = timeline_of(Day.open(day))
     assert [moment.recording for moment in timeline.moments] == ["d", "e", "b", "a"]
     assert "c/about.json" in timeline.warnings[0]
-    assert "f/about.json: started_at is no time" in timeline.warnings[1]
+    assert "f/about.json: started_at: 'tomorrow' is no time" in timeline.warnings[1]
     assert timeline.moment("b").rate_per_s is None
     assert "states.parquet" in timeline.moment("b").without
 

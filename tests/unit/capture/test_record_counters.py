@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tierwise.capture import sql_session
+from tierwise.capture import engine_counters, sql_session
 from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import Reading
 from tierwise.capture.target import Target, load
 from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Role
 
 SECRET = "planted-9f3a"
 
@@ -38,11 +41,52 @@ def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counters.transactions == 210
 
 
+@pytest.mark.parametrize(
+    ("session_type", "window_s", "expected"),
+    [(PostgresSession, 10.0, "off by 10%"), (PostgresSession, 60.0, ""), (MysqlSession, 10.0, "")],
+)
+def test_counts_of_short_windows_say_that_sessions_report_late(
+    monkeypatch: pytest.MonkeyPatch, session_type: type, window_s: float, expected: str
+) -> None:
+    clock = itertools.cycle([0.0, window_s])
+    monkeypatch.setattr(engine_counters, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(session_type, "__init__", lambda *_: None)
+    monkeypatch.setattr(session_type, "close", lambda _: None)
+    monkeypatch.setattr(session_type, "read", lambda _: Reading({"commits": 1}, ""))
+    kind = "postgresql" if session_type is PostgresSession else "mysql"
+    counters = EngineCounters(sql_session.Dsn(kind, ""))
+    for _ in range(2):
+        counters.begin()
+        counters.end()
+    assert [expected in warning for warning in counters.warnings] == [True] * bool(expected)
+
+
 def test_counters_that_were_reset_have_no_increase() -> None:
     before = Reading({"commits": 5}, "begun")
     assert Reading({"commits": 7, "log_bytes": 1}, "begun").since(before) == {"commits": 2, "log_bytes": 1}
     assert Reading({"commits": 7}, "begun again").since(before) is None
     assert Reading({"commits": 4}, "begun").since(before) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "log_bytes"),
+    [
+        ({"innodb_log_file_size": "50331648", "innodb_log_files_in_group": "2"}, 100663296),
+        ({"innodb_redo_log_capacity": "104857600", "innodb_log_file_size": "50331648"}, 104857600),
+        ({}, None),
+    ],
+)
+def test_sizes_of_mysql_have_the_whole_redo_log_and_do_without_it(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], log_bytes: int | None
+) -> None:
+    monkeypatch.setattr(MysqlSession, "__init__", lambda *_: None)
+    monkeypatch.setattr(MysqlSession, "_rows", lambda *_: [("data", 8), ("undo", 4)])
+    monkeypatch.setattr(MysqlSession, "_variables", lambda *_: settings)
+    session = MysqlSession("")
+    session.engine, session.limits = "mysql", []
+    known = {} if log_bytes is None else {Role.LOG: log_bytes}
+    assert session.sizes() == {Role.DATA: 8, Role.UNDO: 4} | known
+    assert len(session.limits) == (log_bytes is None)
 
 
 @pytest.mark.parametrize(

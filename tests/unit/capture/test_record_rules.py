@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +13,31 @@ from tierwise.capture import target
 from tierwise.lab.engines.embedded import worker
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA
+
+
+@pytest.mark.parametrize(
+    ("program", "rules", "refused"),
+    [
+        ("mariadbd", "postgres", True),
+        ("postgres", "mariadb", True),
+        ("mysqld", "mariadb", False),
+        ("mysqld", "rocksdb", False),
+        ("database", "postgres", False),
+    ],
+)
+def test_rules_of_another_server_are_refused(
+    monkeypatch: pytest.MonkeyPatch, program: str, rules: str, refused: bool
+) -> None:
+    monkeypatch.setattr(target, "program_of", lambda _: program)
+    for check in ("refuse_process", "_require_first"):
+        monkeypatch.setattr(target, check, lambda *_: None)
+    given = target.load(rules)
+    if refused:
+        with pytest.raises(TierwiseError, match=f"--rules: those of {rules} are given, and {program}"):
+            target.of_pid(os.getpid(), given)
+    else:
+        assert target.of_pid(os.getpid(), given).pid == os.getpid()
+
 
 _FILES = {
     "postgres": {

@@ -77,6 +77,7 @@ def test_the_answer_is_a_row_for_each_database(shops: dict[str, Path]) -> None:
         (["--place", "north.log=nvme-dc#x"], "is not a number"),
         (["--devices", "nvme-dc"], "--devices is for one recording"),
         (["--memory", "8G", "--place", "north.log=nvme-dc#1"], "--memory is for one recording"),
+        (["--growth", "2", "--place", "north.log=nvme-dc#1"], "--growth is for one recording"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(shops: dict[str, Path], arguments: list[str], expected: str) -> None:
@@ -93,3 +94,29 @@ def test_two_recordings_of_one_name_and_work_done_once_are_refused(shops: dict[s
     place = "north.log=nvme-dc#1,keyed-update.log=nvme-dc#1"
     result = CliRunner().invoke(app, ["predict", str(shops["north"]), once, "--place", place, "--seeds", "2"])
     assert "keyed-update: work that is done once" in str(result.exception)
+
+
+def test_each_recording_is_judged(shops: dict[str, Path], tmp_path: Path) -> None:
+    lost = Path(shutil.copytree(shops["north"], tmp_path / "lost"))
+    about = json.loads((lost / "about.json").read_text())
+    about["losses"] = {"recorded_events": 900, "lost_events": 100}
+    (lost / "about.json").write_text(json.dumps(about))
+    place = "lost.log=hdd-7k2#1,south.log=hdd-7k2#1"
+    asked = ["predict", str(lost), str(shops["south"]), "--place", place, "--seeds", "2"]
+    text = CliRunner().invoke(app, asked).stdout
+    assert text.startswith("lost is not usable: do not act on what follows.")
+    assert "south: This recording is usable." in text
+    content = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
+    assert [(each["database"], each["usable"]) for each in content["usability"]] == [
+        ("lost", False),
+        ("south", True),
+    ]
+
+
+def test_databases_are_answered_together_with_another_placement_alone(
+    predictors: dict[str, Predictor],
+) -> None:
+    log = Scenario(placement={"log": "hdd-7k2#1"})
+    scenarios = {"north": log, "south": log.changed(growth=2.0, cores=4), "east": log}
+    with pytest.raises(TierwiseError, match=r"south: .* not with another cores and growth"):
+        predict_together(predictors, scenarios, seeds=2)

@@ -21,8 +21,8 @@ from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
-from tierwise.recording import Observation, write_observation
-from tierwise.recording.observation import OBSERVATION_FILE, Wait
+from tierwise.recording import OBSERVATION_FILE, Observation, write_observation
+from tierwise.recording.observation import Wait
 from tierwise.results import WaitClass
 
 RATE = 100.0
@@ -90,6 +90,23 @@ def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
 
 def test_the_observed_run_is_reproduced(tmp_path: Path) -> None:
     assert abs(opened(tmp_path).run.error) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("scenario", "roles"),
+    [
+        (Scenario(clients=20), "log, data"),
+        (Scenario(placement={"log": "zero"}), "data"),
+        (Scenario(placement={"all": "zero"}), ""),
+        (Scenario(cpu_speed=2.0), ""),
+    ],
+)
+def test_devices_that_get_more_requests_than_observed_are_said(
+    tmp_path: Path, scenario: Scenario, roles: str
+) -> None:
+    (answer,) = opened(tmp_path).predict([scenario])
+    said = [warning.split(" gets ")[0] for warning in answer.warnings if "times the requests" in warning]
+    assert said == ([f"the device of {roles}"] if roles else [])
 
 
 def test_a_log_that_takes_no_time_leaves_the_rest_of_the_cycle(tmp_path: Path) -> None:

@@ -9,16 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from support.paths import RECORDINGS
+from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Prediction, Predictor, Scenario
+from tierwise.predict import Prediction, Predictor, Scenario, rank
+from tierwise.report.recording.prediction import ranking_sentence
 
 
 def with_buffer(
     tmp_path: Path, used_mib: int, tables_mib: Sequence[int] = (1,), growth: float | None = None
 ) -> Prediction:
     """A recording whose buffer of 256 MiB held something at its end, asked with one of 128 MiB."""
+    of = opened(tmp_path, used_mib, tables_mib)
+    (answer,) = of.predict([Scenario(buffer_bytes=128 << 20, growth=growth)])
+    assert answer.scenario.buffer_bytes == 128 << 20
+    return answer
+
+
+def opened(tmp_path: Path, used_mib: int, tables_mib: Sequence[int] = (1,)) -> Predictor:
     recorded = tmp_path / "recorded"
     shutil.copytree(RECORDINGS / "order-entry", recorded)
     if used_mib:
@@ -30,10 +40,7 @@ def with_buffer(
         for place, size in enumerate(tables_mib)
     ]
     (recorded / "about.json").write_text(json.dumps(about))
-    of = Predictor.open(recorded, seeds=1)
-    (answer,) = of.predict([Scenario(buffer_bytes=128 << 20, growth=growth)])
-    assert answer.scenario.buffer_bytes == 128 << 20
-    return answer
+    return Predictor.open(recorded, seeds=1)
 
 
 def test_a_smaller_buffer_that_holds_what_the_recorded_one_held_changes_nothing(tmp_path: Path) -> None:
@@ -41,6 +48,24 @@ def test_a_smaller_buffer_that_holds_what_the_recorded_one_held_changes_nothing(
     assert answer.speedup is not None
     assert answer.speedup.value == 1
     assert any("held 100 MiB at the end" in warning for warning in answer.warnings)
+
+
+def test_placements_are_ranked_with_a_smaller_buffer_as_they_are_predicted(tmp_path: Path) -> None:
+    ranking = rank(opened(tmp_path, used_mib=100), ["nvme-dc"], Scenario(buffer_bytes=128 << 20))
+    assert ranking.refused is None
+    assert [placing.rate_per_s for placing in ranking.ranked] == [
+        pytest.approx(answer.rate_per_s.value, rel=0.05) for answer in ranking.closer if answer.rate_per_s
+    ]
+
+
+def test_a_ranking_that_nothing_answers_says_why(tmp_path: Path) -> None:
+    of = opened(tmp_path, used_mib=120)
+    ranking = rank(of, ["nvme-dc", "hdd-7k2"], Scenario(buffer_bytes=128 << 20))
+    assert ranking.refused is not None and ranking.ranked == []
+    assert "could be replayed: which reads a buffer of less than" in ranking_sentence(ranking)
+    recorded = str(tmp_path / "recorded")
+    result = CliRunner().invoke(app, ["predict", recorded, "--devices", "nvme-dc", "--buffer", "128M"])
+    assert result.exit_code == 1, "as without --devices"
 
 
 @pytest.mark.parametrize(

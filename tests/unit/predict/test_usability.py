@@ -95,6 +95,15 @@ def test_a_count_that_agrees_changes_nothing() -> None:
     assert usability(predictor).reasons == []
 
 
+def test_a_count_that_no_rate_follows_is_not_said_to_correct_them() -> None:
+    """The core follows a count unless bursts differ by as much: then the rates are those of the events."""
+    predictor = of(transactions=round(60 * shown_rate() * 1.2))
+    assert predictor.run.rate_per_s == shown_rate()
+    (remark,) = usability(predictor).remarks
+    assert "0.83 times the transactions that were counted" in remark.reason
+    assert "rates follow the events" in remark.fix
+
+
 def test_bursts_that_recording_slowed_are_not_miscounted() -> None:
     """Of 60 s, 6 were traced at half the rate: the count is lower than the rate without recording tells."""
     cost = {"rate_ratio": 0.5, "rate_ratio_low": 0.45, "rate_ratio_high": 0.55}

@@ -57,6 +57,22 @@ def test_another_format_is_refused(tmp_path: Path, changes: dict[str, object]) -
         Recording.open(path)
 
 
+@pytest.mark.parametrize("started", ["banana", "2026-11-21T12:00:00", "0001-01-01T00:00:00+23:00"])
+def test_a_start_that_is_no_time_is_refused(tmp_path: Path, started: str) -> None:
+    path = write_recording(tmp_path / "r", started_at=started)
+    with pytest.raises(TierwiseError, match=r"about\.json: started_at: '.*' is no time with its offset"):
+        Recording.open(path)
+
+
+def test_no_recording_is_made_within_another(tmp_path: Path) -> None:
+    path = write_recording(tmp_path / "r")
+    (tmp_path / "link").symlink_to(path)
+    for inner in (path / "inner", tmp_path / "link" / "a" / "b"):
+        with pytest.raises(TierwiseError, match=r"lies in .*/r, which is a recording"):
+            redact(path, inner)
+    assert not any(file.is_dir() for file in path.iterdir())
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_a_truncated_table_is_refused_by_name(tmp_path: Path, table: str) -> None:
     file = write_recording(tmp_path / "r") / f"{table}.parquet"

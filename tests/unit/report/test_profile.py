@@ -152,6 +152,13 @@ def test_the_command_prints_tables_or_json(directory: Path, tmp_path: Path) -> N
     assert answer["savings"]["rows"] == []
 
 
+def test_the_page_has_the_verdict_on_the_recording(tmp_path: Path) -> None:
+    page = tmp_path / "profile.html"
+    shown = RUNNER.invoke(app, ["profile", str(RECORDINGS / "pgbench-10gb"), "--html", str(page)])
+    for text in (shown.stdout, page.read_text("utf-8")):
+        assert "This recording is not usable." in text
+
+
 def test_a_recording_without_rows_has_a_profile(tmp_path: Path) -> None:
     empty: dict[str, list[tuple[object, ...]]] = {name: [] for name in ONE_COMMIT}
     breakdown = break_down(write_recording(tmp_path / "rec", empty))

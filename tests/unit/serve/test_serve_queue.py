@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from support.fake_replay import FakeReplay, predictor
+from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Scenario
 
@@ -74,6 +76,14 @@ def test_a_question_of_other_types_is_refused(field: str, expected: str) -> None
 def test_a_question_may_write_a_rate_as_a_whole_number() -> None:
     asked = read(b'{"client": "a", "scenario": {"rate_per_s": 50, "cores": null, "settings": []}}')
     assert scenario_of(asked, [], predictor(), 100) == Scenario(rate_per_s=50.0)
+
+
+def test_a_machine_has_its_cores_on_a_page_too() -> None:
+    machine = find_instance("m6i.4xlarge")
+    body = {"client": "a", "scenario": {"instance": json.loads(machine.model_dump_json())}}
+    asked = scenario_of(read(json.dumps(body).encode()), [], predictor(), 100)
+    (answer,) = predictor().predict([Scenario(instance=machine)])
+    assert asked.cores == answer.scenario.cores == 16
 
 
 class Planned:

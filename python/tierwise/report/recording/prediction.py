@@ -191,7 +191,8 @@ def time_sentence(answer: Prediction) -> str:
 def ranking_sentence(ranking: Ranking) -> str:
     """The best of all placements, and which others may be as good."""
     if not ranking.closer or ranking.closer[0].speedup is None:
-        return "No placement could be replayed."
+        why = ranking.refused
+        return f"No placement could be replayed{f': {why.message}: {why.fix}' if why else ''}."
     best = ranking.closer[0]
     tried = f"Best of {numbers.counted(ranking.tried, 'placement')}"
     alike = [prediction for prediction in ranking.closer[1:] if ranking.alike(prediction)]
