@@ -156,7 +156,7 @@ def test_the_page_has_the_verdict_on_the_recording(tmp_path: Path) -> None:
     page = tmp_path / "profile.html"
     shown = RUNNER.invoke(app, ["profile", str(RECORDINGS / "pgbench-10gb"), "--html", str(page)])
     for text in (shown.stdout, page.read_text("utf-8")):
-        assert "This recording is not usable." in text
+        assert "This recording is not usable" in text
 
 
 def test_a_recording_without_rows_has_a_profile(tmp_path: Path) -> None:
