@@ -203,7 +203,7 @@ def fitted(
 _MOST_APART = 1.25
 """Ratio of a profile's rate to the measured one that is worth a warning."""
 _NO_DISK = 2.0
-"""Ratio above which the device is no disk: fits of disks came within 1.15."""
+"""Ratio above which the device is no disk: fits of modelled disks came within 1.2."""
 _MOST_MODELLED = 200_000
 _LONGEST_S = 10.0
 

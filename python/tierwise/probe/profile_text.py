@@ -36,18 +36,34 @@ def _zones(fit: DiskFit, capacity_bytes: int) -> list[Table]:
     for rate in fit.media_mb_per_s:
         sectors = max(round(rate.estimate * revolution_us / SECTOR_BYTES), 8)
         cylinders = max(round(capacity_bytes / ZONES / (sectors * SECTOR_BYTES * _SURFACES)), 1)
-        skew = round(fit.skew_share * sectors)
+        skew, cylinder_skew = _skews(fit, sectors)
         zones.append(
             {
                 "first_cylinder": first,
                 "cylinders": cylinders,
                 "sectors_per_track": sectors,
                 "track_skew_sectors": skew,
-                "cylinder_skew_sectors": skew,
+                "cylinder_skew_sectors": cylinder_skew,
             }
         )
         first += cylinders
     return zones
+
+
+def _skews(fit: DiskFit, sectors: int) -> tuple[int, int]:
+    """Skew of a track and of a cylinder.
+
+    Rounded up: a head that comes late waits a revolution. The least seek fits into that of a cylinder.
+    """
+    step_share = (fit.single_us + _settle_us(fit)) * fit.rpm.estimate / 60e6
+    shares = fit.skew_share, max(fit.skew_share, step_share)
+    track, cylinder = (min(math.ceil(share * sectors) + 1, sectors - 1) for share in shares)
+    return track, cylinder
+
+
+def _settle_us(fit: DiskFit) -> float:
+    """Of a write; a disk's skew leaves time for it."""
+    return min(fit.write_settle_us, fit.skew_share * 60e6 / fit.rpm.estimate)
 
 
 def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
@@ -61,8 +77,8 @@ def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
         "mechanics": {
             "rpm": round(fit.rpm.estimate, 1),
             "surfaces": _SURFACES,
-            "head_switch_us": rounded(fit.skew_share * 60e6 / fit.rpm.estimate),
-            "write_settle_us": rounded(fit.write_settle_us),
+            "head_switch_us": rounded(fit.skew_share * 60e6 / fit.rpm.estimate - _settle_us(fit)),
+            "write_settle_us": rounded(_settle_us(fit)),
             "serpentine": False,
         },
         "seek": {
@@ -99,7 +115,9 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
     return {
         "mechanics.rpm": origin.source(f"{rotation} ({interval_text(fit.rpm)})"),
         "mechanics.surfaces": "estimated: not seen; seeks are fitted over the stroke, whatever the heads",
-        "mechanics.head_switch_us": origin.source("time lost at the end of a track in sequential reads"),
+        "mechanics.head_switch_us": origin.source(
+            "time lost at the end of a track in sequential reads, less write_settle_us"
+        ),
         "mechanics.write_settle_us": origin.source(
             "median random write less median read; 0 with a write cache"
         ),

@@ -133,3 +133,14 @@ def test_random_requests_are_served_at_the_measured_rates(name: str) -> None:
         assert rates[1] == pytest.approx(rates[0], rel=0.1), pattern
     if not name.startswith("heavy-tail"):  # 400 appends do not tell its mean
         assert append_us(fitted_profile) == pytest.approx(append_us(profile), rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["hdd-10k-18g-fc", "hdd-15k-sas", "hdd-7k2"])
+def test_a_disk_is_served_at_the_measured_rates(name: str) -> None:
+    """A head switch as long as the skew lost a revolution at each track: half the rate in sequence."""
+    fitted_profile, patterns, apart = refit(device(name))
+    assert fitted_profile.kind == "hdd" and apart == []
+    for pattern, repeats in patterns.items():
+        measured = statistics.median([repeat.rate_per_s for repeat in repeats])
+        modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=5)).iops
+        assert modelled == pytest.approx(measured, rel=0.1 if pattern.startswith("seq") else 0.25), pattern
