@@ -42,6 +42,7 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
         ([".", "--size", "4096T"], "no room for"),
         ([".", "--size", "1"], "--size: a file of 1 byte tells nothing: give 16M or more"),
         ([".", "--size", "much"], "--size"),
+        ([".", "-o", "x.json"], "'x.json' is no profile"),
         ([".", "--size", "16M", "--no-fill"], "--destroy and --no-fill are of a block device"),
         ([".", "--engine", "magic", "--size", "16M"], "--engine: 'magic'"),
         ([".", "--pattern", "randread-5q", "--size", "16M", "--duration", "5s"], "randread-5q"),
