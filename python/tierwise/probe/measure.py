@@ -190,7 +190,10 @@ def fitted(
     fit = fit_flash(target, patterns, seconds, options.repeats, random)
     if flush.device_class == "memory":
         memory = memory_text(fit, origin)
-        return memory, contradictions(memory, patterns, fit.read_cpu_us, fit.write_cpu_us)
+        # A loop device answers as fast, and does no more requests at depth than its threads.
+        apart = contradictions(memory, patterns, fit.read_cpu_us, fit.write_cpu_us)
+        if not any(" of rnd4k-q32t1-" in text for text in apart):
+            return memory, apart
     write_back = flush.write_cache == "write back"
 
     def text(fit: FlashFit) -> str:

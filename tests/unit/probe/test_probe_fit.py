@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 from pathlib import Path
 from random import Random
@@ -144,3 +145,16 @@ def test_a_disk_is_served_at_the_measured_rates(name: str) -> None:
         measured = statistics.median([repeat.rate_per_s for repeat in repeats])
         modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=5)).iops
         assert modelled == pytest.approx(measured, rel=0.1 if pattern.startswith("seq") else 0.25), pattern
+
+
+def test_memory_is_told_from_what_answers_as_fast_but_has_a_limit() -> None:
+    assert refit(device("ram"))[0].kind == "ram"
+    text = re.sub(r"p50_us = \d+", "p50_us = 4", HEAVY_TAIL.format(iops=50_000))
+    text = re.sub(r"p99_us = \d+", "p99_us = 8", text).replace("most = 500\n", "most = 5000\n")
+    fast = profiles.parse(text, Path("loop.toml"))
+    fitted_profile, patterns, _ = refit(fast)
+    assert fitted_profile.kind == "ssd"
+    for pattern in RANDOM:
+        measured = statistics.median([repeat.rate_per_s for repeat in patterns[pattern]])
+        modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=1)).iops
+        assert modelled == pytest.approx(measured, rel=0.15), pattern
