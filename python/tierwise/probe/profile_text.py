@@ -157,6 +157,8 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
     """
     read_us = fit.read_latency_us.estimate - fit.unit_read_us - _BLOCK_BYTES / fit.link_mb_per_s
     write_us = fit.write_latency_us.estimate - _BLOCK_BYTES / fit.link_write_mb_per_s
+    cached = write_us < fit.program_us
+    write_us -= 0.0 if cached else fit.program_us
     unit = (
         origin.source("eight readers of one block, time of each read; then set so that depth 64 is met")
         if fit.unit_seen
@@ -190,18 +192,22 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         ),
         "write_overhead_us": (
             rounded(max(write_us, 0.0)),
-            origin.source(f"{_off_core('write', fit.write_latency_us)} less link"),
+            origin.source(
+                f"{_off_core('write', fit.write_latency_us)} less link{'' if cached else ' and program_us'}"
+            ),
         ),
         "flush_us": (rounded(fit.flush_us), origin.source("mean flush with nothing to write, off the core")),
         "link_mb_per_s": _link(fit.link_mb_per_s, "reads", origin),
         "link_write_mb_per_s": _link(fit.link_write_mb_per_s, "writes", origin),
         "write_cache_kib": (
-            _cache_kib(fit.written_bytes),
-            "estimated: at most a twentieth of what a repeat of random writes wrote, up to 32 MiB: a larger "
-            "cache would take in as much at a rate that was not measured",
+            _cache_kib(fit.written_bytes) if cached else 0,
+            "estimated: none, since a write takes as long as programming"
+            if not cached
+            else "estimated: at most a twentieth of what a repeat of random writes wrote, up to 32 MiB: a "
+            "larger cache would take in as much at a rate that was not measured",
         ),
     }
-    if protected:
+    if protected or not cached:
         numbers["flush_us"] = (
             rounded(fit.flush_after_write_us),
             origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
@@ -215,7 +221,7 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
             ),
         )
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
-    flags = {"power_loss_protection": protected}
+    flags = {"power_loss_protection": protected and cached}
     if write_back:
         flags["reports_write_back"] = True
     return profile_text("ssd", summary, numbers, flags=flags)
