@@ -3,12 +3,12 @@
 /// A statement with `:name` parameters, which each engine writes in its own way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     names: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Parameter(usize),
 }
@@ -24,10 +24,10 @@ impl Template {
             match token {
                 Token::Name(name) => {
                     let index = template.index_of(name);
-                    template.parts.push(Part::Parameter(index));
+                    template.parts.push(TemplatePart::Parameter(index));
                 }
-                Token::Text(text) => template.parts.push(Part::Text(text.to_owned())),
-                Token::Semicolon => template.parts.push(Part::Text(";".to_owned())),
+                Token::Text(text) => template.parts.push(TemplatePart::Text(text.to_owned())),
+                Token::Semicolon => template.parts.push(TemplatePart::Text(";".to_owned())),
             }
         }
         template
@@ -43,8 +43,8 @@ impl Template {
         let mut sql = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => sql.push_str(text),
-                Part::Parameter(index) => sql.push_str(&marker(*index)),
+                TemplatePart::Text(text) => sql.push_str(text),
+                TemplatePart::Parameter(index) => sql.push_str(&marker(*index)),
             }
         }
         sql
@@ -54,8 +54,8 @@ impl Template {
     /// for engines whose markers have no number.
     pub fn places(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Parameter(index) => Some(*index),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Parameter(index) => Some(*index),
         })
     }
 

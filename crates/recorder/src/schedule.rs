@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn short_recordings_have_a_greater_duty_by_default() {
-        let duties = [3600.0, DEFAULT_S, 60.0, 48.0, 5.0].map(default_duty);
+        let duties = [3600.0, DEFAULT_S, 60.0, 45.0, 5.0].map(default_duty);
         assert_eq!(duties, [0.04, 0.04, 0.08, 0.1, 0.1]);
     }
 

@@ -81,7 +81,7 @@ impl Report {
         Some(Self {
             latency: all.latency()?,
             virtual_s,
-            iops: share(totals.tallies.transfers() as f64, virtual_s),
+            iops: share(totals.tallies.transfer_count() as f64, virtual_s),
             mb_per_s: share(all.bytes() as f64 / BYTES_PER_MB, virtual_s),
             busy_share: share(totals.busy_ns as f64, elapsed_ns as f64),
             host_sectors: totals.written.host_sectors,
@@ -207,7 +207,7 @@ impl Tallies {
     }
 
     /// Number of requests that transferred data.
-    pub(crate) fn transfers(&self) -> u64 {
+    pub(crate) fn transfer_count(&self) -> u64 {
         self.0[0].count() + self.0[1].count()
     }
 }

@@ -20,7 +20,8 @@ pub(crate) use model::Place;
 pub use model::mechanism::{Disabled, Mechanism};
 pub use model::work::{
     CommitDelay, EmulatedPath, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu,
-    RecordedDevice, RecordedRequest, Session, SyncScript, TimeCategory, Turn, UnassignedFile, Work,
+    RecordedDevice, RecordedRequest, Session, SyncRequests, TimeCategory, Turn, UnassignedFile,
+    Work,
 };
 pub use model::{Delay, Step};
 pub use model::{ReadReuse, Reuse, ReuseCurve, Unobserved};

@@ -12,7 +12,7 @@ use tierwise_recording::{
 use crate::page_cache::DirtyPages;
 use crate::rows::Rows;
 use crate::view::View;
-use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncScript};
+use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncRequests};
 
 // Syncs: their device requests, from the block requests during them, and their steps.
 
@@ -27,7 +27,7 @@ const EMPTY_RANGE: (u64, u64) = (1, 1);
 /// The syncs of files other than the log, with the files' state.
 pub(crate) struct Syncs {
     /// Scripts, in the order of syncs.
-    pub(crate) scripts: Vec<SyncScript>,
+    pub(crate) scripts: Vec<SyncRequests>,
     dirtied: DirtyPages,
     written: BTreeMap<u32, Written>,
     /// Of each directory that was synced, a file in it that has a role.
@@ -117,7 +117,7 @@ impl Syncs {
         });
     }
 
-    pub(crate) fn add(&mut self, script: SyncScript) -> u32 {
+    pub(crate) fn add(&mut self, script: SyncRequests) -> u32 {
         self.scripts.push(script);
         self.scripts.len() as u32 - 1
     }
@@ -154,15 +154,15 @@ fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
 }
 
 /// The script of one sync of a file of a role.
-pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
+pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncRequests {
     script_on(view, role, view.device_of(call.file), call)
 }
 
 /// The same, of an object on a device.
-fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
-    let mut script = SyncScript {
+fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncRequests {
+    let mut script = SyncRequests {
         by_caller: true,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     };
     let (mut flushes, mut forced) = (0, 0);
     let data_ns = data_until(view, call);
@@ -202,11 +202,11 @@ fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScrip
 
 /// The script where no block requests are known: the device waits for the written data, and once more for the
 /// journal if the file grew.
-pub(crate) fn assumed(grew: bool) -> SyncScript {
-    SyncScript {
+pub(crate) fn assumed(grew: bool) -> SyncRequests {
+    SyncRequests {
         flushes: 1 + u32::from(grew),
         journal_writes: if grew { JOURNAL.to_vec() } else { Vec::new() },
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }
 }
 

@@ -36,7 +36,6 @@ from tierwise.model.names import names_in
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_monthly
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve, settings
-from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load, placement_of
 from tierwise.predict.space import RoleSpace
 from tierwise.predict.usability import Remark, Usability, usability
@@ -103,7 +102,7 @@ class Advice(Record):
     best: Option
     """The decision without a goal: of the options as good as the fastest, or as staying where nothing helps,
     the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of
-    the machine loses them only if nothing else helps, or if the database can be rebuilt."""
+    the machine loses them only if the database can be rebuilt."""
     fastest: Option | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
@@ -234,8 +233,7 @@ def advise(
     if setting := instead(tried, decision.option, goal, options.may_lose_s, safest_first):
         decision = decision.changed(setting=setting.setting)
     tried = with_placement(predictor, tried, decision.option.placement, recorded)
-    memory = terms.rebuildable or bool(lost_at_stop(decision.option.placement))
-    ladder = allowed.ladder(moves, memory=memory)
+    ladder = allowed.ladder(moves)
     placed_options = [
         decision.option,
         *(option for option in (search.best, fastest, simpler, reaching) if option),

@@ -311,7 +311,7 @@ def _steps(chosen: ChosenSetting) -> dict[str, Any]:
         "setting": chosen.text,
         "loses": chosen.loses,
         "there": chosen.there,
-        "back": chosen.setting.back,
+        "back": chosen.back,
         "note": chosen.setting.note,
         "restart": chosen.setting.restart,
         "source": chosen.setting.source,

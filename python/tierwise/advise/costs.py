@@ -33,7 +33,7 @@ from tierwise.model.names import gathered, names_in
 from tierwise.model.placement import EVERYTHING, Role, parse_place
 from tierwise.model.units import SECTOR_BYTES, money_sum
 from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
-from tierwise.predict.devices import ephemeral, lost_at_stop
+from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import by_load
 from tierwise.predict.space import RoleSpace
 from tierwise.recording import About
@@ -411,8 +411,8 @@ class Costs:
         )
 
     def may_hold(self, placement: Mapping[Role, str]) -> bool:
-        """Whether each device may hold its files: an instance store loses them with a stop of the machine."""
-        return self.rebuildable or not ephemeral(placement)
+        """Whether each device may hold its files: memory and instance stores lose them with a stop."""
+        return self.rebuildable or not lost_at_stop(placement)
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
         """Whether a placement fits its devices and costs no more than a budget."""
@@ -453,8 +453,7 @@ class Costs:
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
             credit = bill.credit_per_month + volume.rent_per_month
             given_up = Bill(self._new({**moved, **along}, writes), credit, {**bill.taken_along, **along})
-            lasts = self.rebuildable or not lost_at_stop(along)
-            if lasts and self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
+            if self.fits({**moved, **along}) and given_up.cost_per_month <= bill.cost_per_month:
                 moved |= along
                 bill = given_up
         return bill

@@ -28,7 +28,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order
 from tierwise.predict import RECORDED, Predictor, Scenario
 from tierwise.predict.answer import is_saturated
-from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.machine import grown, on_instance
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.ranking import asking, by_load
@@ -348,10 +347,7 @@ class _Search:
         return GrowthAnswer()
 
     def _other_devices(self, first: GrowthLimit) -> GrowthAnswer:
-        """The cheapest placement of the roles of a device with which it keeps up, alone.
-
-        One that a stop of the machine loses comes after those that last.
-        """
+        """The cheapest placement of the roles of a device with which it keeps up, alone."""
         roles = [role for role in first.roles if role in self._placed or first.what == "space"]
         tried = []
         parts = units(self._predictor.run.engine, roles)
@@ -364,12 +360,7 @@ class _Search:
             }
             if placement and self._costs.fits(placement) and self._relieves(first, placement):
                 tried.append((self._costs.cost_per_month(placement), placement))
-        may_lose = self._costs.rebuildable
-        tried.sort(
-            key=lambda attempt: price_order(
-                attempt[0], len(attempt[1]), 0.0, not may_lose and bool(lost_at_stop(attempt[1]))
-            )
-        )
+        tried.sort(key=lambda attempt: price_order(attempt[0], len(attempt[1]), 0.0))
         for start in range(0, min(len(tried), _MOST_ANSWERS), _BATCH):
             batch = tried[start : start + _BATCH]
             cases = [

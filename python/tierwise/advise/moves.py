@@ -9,7 +9,6 @@ from tierwise.advise.costs import Costs
 from tierwise.advise.option import lengthens_median, within_margin
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
-from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.ranking import asking, placement_of
 from tierwise.predict.together import Unit
 from tierwise.results.measurements import Record
@@ -88,18 +87,15 @@ class Moves:
         ]
         return sorted((move for move in moves if move), key=_worth, reverse=True)
 
-    def ladder(self, first: Sequence[Move], *, memory: bool) -> list[Move]:
+    def ladder(self, first: Sequence[Move]) -> list[Move]:
         """From the recorded placement, the move with most gain for the money, again and again.
 
         Args:
             first: the moves from the recorded placement.
-            memory: whether files that must last may be kept in memory.
         """
         rungs: list[Move] = []
         moves = first
-        while chosen := next(
-            (move for move in moves if move.worthwhile and (memory or not lost_at_stop(move.moved))), None
-        ):
+        while chosen := next((move for move in moves if move.worthwhile), None):
             rungs.append(chosen)
             moves = self.after(chosen.prediction)
         return rungs

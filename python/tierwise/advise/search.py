@@ -25,7 +25,6 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role, price_order, recommended
 from tierwise.model.units import money_sum
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
-from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import Ranked, asking
 from tierwise.predict.replayed import CHANCE
 from tierwise.results.measurements import Record
@@ -111,15 +110,12 @@ class Search:
         """The recommended option: the cheapest of those as good as the fastest that may be recommended.
 
         Where none can be told from staying, also of those as good as staying.
-
-        Files that must last are kept where a stop of the machine loses them only if no other placement can be
-        told from staying, or if the database can be rebuilt.
         """
         return self._as_good(self._cheapest_first, self._worth_the_price) or self.staying
 
     def simpler(self) -> Option | None:
         """The option with the fewest moves as good as the fastest; ``None`` if the best has no more."""
-        option = self._as_good(self._simplest_first, self._lasting)
+        option = self._as_good(self._simplest_first, self._recommendable)
         return option if option and len(option.placement) < len(self.best.placement) else None
 
     def may_be_recommended(self, option: Option) -> bool:
@@ -130,29 +126,45 @@ class Search:
     def cheapest(self, goal: Goal) -> Option | None:
         """The cheapest placement that reaches a goal with its whole interval, else with its best guess.
 
-        Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
+        Without one: the cheapest of those that are as close as any, but for chance, and whose interval holds
+        the goal. ``None`` if every interval lies beyond it.
         """
         near = sorted(
             (candidate for candidate in self._priced if goal.near(candidate[1])), key=self._cheapest_first
         )
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
+        as_close = sorted(
+            (
+                priced
+                for priced in self._priced
+                if _as_close(goal, abs(goal.distance(priced[1])), abs(goal.distance(closest[0][1])))
+            ),
+            key=self._cheapest_first,
+        )
         by_verdict: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
-        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
+        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *as_close[:_AT_THE_TOP], *closest]):
             verdict = goal.verdict(option.prediction)
             if verdict == "reached":
                 return option
             by_verdict[verdict].append(option)
         if by_verdict["likely reached"]:
             return by_verdict["likely reached"][0]
-        return min(by_verdict["likely missed"], key=lambda option: _miss(goal, option), default=None)
+        missed = by_verdict["likely missed"]
+        least = min((_miss(goal, option) for option in missed), default=0.0)
+        return min(
+            (option for option in missed if _as_close(goal, abs(_miss(goal, option)), abs(least))),
+            key=lambda option: price_order(
+                option.cost_per_month, len(option.placement), -_miss(goal, option)
+            ),
+            default=None,
+        )
 
     def front(self, goal: Goal | None = None) -> list[Option]:
         """The fastest placement for each amount of money, by the first look, predicted with intervals.
 
-        Of those that keep files where they last, if one of these helps. With a goal, also the fastest of
-        those that come near it, and the cheapest that reaches it.
+        With a goal, also the fastest of those that come near it, and the cheapest that reaches it.
         """
-        options = self._options(_rising(self._lasting))
+        options = self._options(_rising(self._recommendable))
         if goal is not None:
             options += self._options(
                 _rising([candidate for candidate in self._priced if goal.near(candidate[1])])
@@ -177,7 +189,7 @@ class Search:
                             least_cost_per_month=min(
                                 (self._least[pair] for pair in pairs & dear), default=None
                             ),
-                            ephemeral=not self._costs.rebuildable and bool(ephemeral({Role.DATA: device})),
+                            ephemeral=not self._costs.may_hold({Role.DATA: device}),
                         )
                     )
         return listed
@@ -241,20 +253,12 @@ class Search:
         ]
 
     @cached_property
-    def _lasting(self) -> list[Priced]:
-        """Those that keep each file which must last where it does; all, if none of these helps."""
-        if self._costs.rebuildable:
-            return self._recommendable
-        lasting = [candidate for candidate in self._recommendable if not lost_at_stop(candidate[1].placement)]
-        return lasting if self._helps(lasting) else self._recommendable
-
-    @cached_property
     def worth_per_month(self) -> float:
         """Without a budget, most that a gain may cost: the first of :func:`price_limits` that allows one."""
-        if self._budget_per_month is not None or not self._helps(self._lasting):
+        if self._budget_per_month is not None or not self._helps(self._recommendable):
             return math.inf
         now = self._costs.now_per_month or 0.0  # which more machines pay too
-        offers = [(now + cost, ranked.rate_per_s) for cost, ranked in _rising(self._lasting)]
+        offers = [(now + cost, ranked.rate_per_s) for cost, ranked in _rising(self._recommendable)]
         limits = (money_sum((limit, -now)) for limit in price_limits(offers, self._rent_per_month))
         return next((limit for limit in limits if self._helps(self._up_to(limit))), math.inf)
 
@@ -263,7 +267,7 @@ class Search:
         return self._up_to(self.worth_per_month)
 
     def _up_to(self, most_per_month: float) -> list[Priced]:
-        return [candidate for candidate in self._lasting if candidate[0] <= most_per_month]
+        return [candidate for candidate in self._recommendable if candidate[0] <= most_per_month]
 
     def _helps(self, among: Sequence[Priced]) -> bool:
         """Whether one that may be recommended can be told from staying."""
@@ -288,18 +292,14 @@ class Search:
         return next(told, fastest)
 
     def _cheapest_first(self, priced: Priced) -> tuple[bool, float, int, float]:
-        """Sort key: the lowest cost, then the fewest moves, then the highest rate; what a stop loses last."""
+        """Sort key: the lowest cost, then the fewest moves, then the highest rate."""
         cost, ranked = priced
-        return price_order(cost, _moves(ranked), ranked.rate_per_s, self._loses(ranked))
+        return price_order(cost, _moves(ranked), ranked.rate_per_s)
 
-    def _simplest_first(self, priced: Priced) -> tuple[bool, int, float, float]:
-        """Sort key: the fewest moves, then the lowest cost, then the highest rate; what a stop loses last."""
+    def _simplest_first(self, priced: Priced) -> tuple[int, float, float]:
+        """Sort key: the fewest moves, then the lowest cost, then the highest rate."""
         cost, ranked = priced
-        return self._loses(ranked), _moves(ranked), cost, -ranked.rate_per_s
-
-    def _loses(self, ranked: Ranked) -> bool:
-        """Whether a stop of the machine loses files that must last."""
-        return not self._costs.rebuildable and bool(lost_at_stop(ranked.placement))
+        return _moves(ranked), cost, -ranked.rate_per_s
 
     def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
         """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
@@ -365,6 +365,11 @@ def _miss(goal: Goal, option: Option) -> float:
     figure = goal.figure(option.prediction)
     value = figure.value if figure else 0.0
     return -value if goal.what == "tps" else value
+
+
+def _as_close(goal: Goal, figure: float, closest: float) -> bool:
+    """Whether a figure is as close to the goal as the closest one, but for chance."""
+    return figure * (1 + CHANCE) >= closest if goal.what == "tps" else figure <= closest * (1 + CHANCE)
 
 
 def _moves(ranked: Ranked) -> int:

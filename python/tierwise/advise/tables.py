@@ -191,11 +191,10 @@ class TableAdvice(Record):
     rows: list[TableRow]
     """Those that were used, those that were waited for longest first."""
     rebuildable: bool = False
-    """Whether the database can be rebuilt; if not, an instance store holds no table."""
+    """Whether the database can be rebuilt; if not, memory and instance stores hold no table."""
     devices: list[DeviceTables]
     """The best first: devices whose recommended set is as fast as the fastest that is worth its price, the
-    cheapest of them first; then by the gain; then those that gain nothing. Unless the database can be
-    rebuilt, memory comes after those that keep their files."""
+    cheapest of them first; then by the gain; then those that gain nothing."""
     prices: list[UsedPrice]
     """Source and date of the price of each device that is not owned."""
     warnings: list[str]
@@ -442,21 +441,19 @@ def _ranked(
     answers: Sequence[DeviceTables], costs: Costs, rent_per_month: float | None
 ) -> list[DeviceTables]:
     """As ``TableAdvice.devices`` says."""
-    lasting = [answer for answer in answers if answer.recommended and not answer.lost_at_stop]
-    now, rebuildable = costs.now_per_month or 0.0, costs.rebuildable
+    now = costs.now_per_month or 0.0
     offers = [
         (now + answer.recommended.bill.per_month, _speedup(answer))
-        for answer in (not rebuildable and lasting) or answers
+        for answer in answers
         if answer.recommended
     ]
     limits = price_limits([(now, 1.0), *offers], rent_per_month)
     worth = ([speedup for cost, speedup in offers if cost <= limit] for limit in limits)
     fastest = max(next(filter(None, worth), []), default=0.0)
 
-    def rank(answer: DeviceTables) -> tuple[bool, bool, float]:
+    def rank(answer: DeviceTables) -> tuple[bool, float]:
         best, behind = answer.recommended, _speedup(answer) * MARGIN < fastest
-        loses = answer.lost_at_stop and bool(lasting) and not rebuildable
-        return loses, behind, -_speedup(answer) if behind or best is None else best.bill.per_month
+        return behind, -_speedup(answer) if behind or best is None else best.bill.per_month
 
     return sorted(answers, key=rank)
 

@@ -18,7 +18,9 @@ from tierwise.capture.mysql import MysqlSession
 from tierwise.capture.postgres import PostgresSession
 from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError
 from tierwise.capture.target import Target, first_process_of, server_at
+from tierwise.host.cpu import status_text
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_bytes
 from tierwise.recording.buffer import BufferContent
 
 SqlSession = PostgresSession | MysqlSession
@@ -193,7 +195,7 @@ def _numbers_inside(pids: Iterable[int]) -> set[int]:
             threads += Path(f"/proc/{pid}/task").iterdir()
     for thread in threads:
         with suppress(OSError):
-            if match := _NUMBER_INSIDE.search((thread / "status").read_text("utf-8", "replace")):
+            if match := _NUMBER_INSIDE.search(status_text(thread)):
                 numbers.add(int(match[1]))
     return numbers
 
@@ -205,7 +207,7 @@ def _system_of(target: Target) -> str | None:
         return None
     try:
         directory = Path(f"/proc/{pids[0]}/cwd").readlink()
-        with _core.path_within(target.root, directory / _CONTROL_FILE).open("rb") as control:
-            return str(struct.unpack("=Q", control.read(8))[0])
-    except (OSError, struct.error):
+        control = _core.path_within(target.root, directory / _CONTROL_FILE)
+        return str(struct.unpack_from("=Q", read_bytes(control, "", in_folder=True))[0])
+    except (OSError, TierwiseError, struct.error):
         return None

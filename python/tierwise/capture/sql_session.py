@@ -27,7 +27,8 @@ _SCHEMES: dict[str, Kind] = {
     "mariadb": "mysql",
 }
 _KEYWORD = re.compile(r"\s*\w+\s*=")
-_PASSWORD_KEYWORD = re.compile(r"(^|\s)password\s*=", re.IGNORECASE)
+_PASSWORDS = ("password", "sslpassword")
+_PASSWORD_KEYWORD = re.compile(rf"(?<!\w)({'|'.join(_PASSWORDS)})\s*=", re.IGNORECASE)
 _EXAMPLE = "write for example postgresql://user@host/database or mysql://user@host:3306/database"
 _FOR_OTHERS = 0o077
 
@@ -72,8 +73,11 @@ def parse(text: str, what: str) -> Dsn:
         TierwiseError: naming ``what`` but not the text, if it is neither a URL nor PostgreSQL's keywords.
     """
     text = text.strip()
-    scheme, mark, _ = text.partition("://")
+    scheme, mark, address = text.partition("://")
     if mark and scheme in _SCHEMES:
+        if _SCHEMES[scheme] == "postgresql" and address.partition("/")[0].count("@") > 1:
+            # PostgreSQL's library would take the end of the password for a part of the host, and print it.
+            raise TierwiseError(f"{what}: a user or a password has a @ of its own", "write that @ as %40")
         return Dsn(_SCHEMES[scheme], text)
     if not mark and _KEYWORD.match(text):
         return Dsn("postgresql", text)
@@ -85,7 +89,7 @@ def _has_password(text: str) -> bool:
         return _PASSWORD_KEYWORD.search(text) is not None
     try:
         parts = urlsplit(text)
-        return parts.password is not None or "password" in parse_qs(parts.query)
+        return parts.password is not None or any(name in _PASSWORDS for name in parse_qs(parts.query))
     except ValueError:
         return True
 

@@ -284,7 +284,7 @@ def _require_first(pid: int, program: str) -> None:
 def _process_of(thread: int) -> int:
     """Pid of the process that a thread is of; the number itself if it is gone."""
     try:
-        status = Path(f"/proc/{thread}/status").read_text("utf-8", "replace")
+        status = cpu.status_text(Path(f"/proc/{thread}"))
     except OSError:
         return thread
     match = _PROCESS_OF_THREAD.search(status)

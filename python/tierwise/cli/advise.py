@@ -277,18 +277,17 @@ def advise(
 
 def verify(
     forecast: Annotated[
-        Path, typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json")
+        Path,
+        typer.Argument(metavar="FORECAST", help="file that advise or predict printed with --format json"),
     ],
-    recording: Annotated[
-        Path, typer.Argument(metavar="RECORDING-AFTER", help="recording taken after the move")
-    ],
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="recording taken after the move")],
     *,
     place: Annotated[
         str | None,
         typer.Option(
             metavar="ROLE=DEVICE,…",
-            help="the placement of ADVICE to verify; by default the one that fits the recorded devices, else "
-            "the recommended one",
+            help="the placement of FORECAST to verify; by default the one that fits the recorded devices, "
+            "else the recommended one",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console
+from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console, typed
 from tierwise.cli.output import Format, FormatOption, OutputFile, require_profile_name, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
@@ -128,7 +128,9 @@ def probe(
         bool, typer.Option("--sweep", help="also measure 4 KiB to 1 MiB at depths 1 to 64")
     ] = False,
     output: OutputFile = None,
-    destroy: Annotated[bool, typer.Option("--destroy", help="overwrite the block device PATH")] = False,
+    destroy: Annotated[
+        bool, typer.Option("--destroy", callback=typed, help="overwrite the block device PATH")
+    ] = False,
     no_fill: Annotated[
         bool, typer.Option("--no-fill", help="skip writing the block device before measuring")
     ] = False,

@@ -17,7 +17,7 @@ def doctor(format: FormatOption = Format.TEXT) -> None:
     Exit status 1 if devices cannot be emulated here.
     """
     checks = examine()
-    doctor_table = table(["check", "state", "found", "fix"], [])
+    doctor_table = table(["check", "state", "detail", "fix"], [])
     for check in checks:
         state = Cell("ok", Tone.BETTER) if check.ok else Cell("missing", Tone.WORSE)
         doctor_table.add(check.name, state, check.detail, "" if check.ok else check.fix)

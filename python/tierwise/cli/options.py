@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tierwise.cli.printing import console
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.units import parse_duration_s, parse_size_bytes
 
 if TYPE_CHECKING:
@@ -29,17 +29,22 @@ FixedSeed = Annotated[
 ]
 
 
+def typed(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
+    """Accept an option that harms what others use only from the command line."""
+    source = context.get_parameter_source(str(parameter.name))
+    if wanted and (source is None or source.name != "COMMANDLINE"):
+        raise TierwiseError(
+            f"{parameter.opts[0]} comes from a variable or a configuration file",
+            "remove it there, and give it on the command line each time",
+        )
+    return wanted
+
+
 def _may_drop_caches(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
     """Accept the option only from the command line, and only where it can be done."""
-    if wanted:
+    if typed(context, parameter, wanted):
         from tierwise.host import page_cache  # most commands need nothing of the host
 
-        source = context.get_parameter_source(str(parameter.name))
-        if source is None or source.name != "COMMANDLINE":
-            raise TierwiseError(
-                "--drop-caches comes from a variable or a configuration file",
-                "remove it there, and give it on the command line each time",
-            )
         page_cache.require_drop_caches()
     return wanted
 
@@ -190,15 +195,21 @@ def without_color() -> None:
     os.environ["NO_COLOR"] = "1"
 
 
+_FIX_OF_DEFAULTS = "make it yours with chown and chmod, or set XDG_CONFIG_HOME to a directory of your own"
+
+
 def defaults() -> dict[str, Any]:
     """Defaults of options by command, from the user's ``tierwise/config.toml``; nothing if there is none."""
     from platformdirs import user_config_path
 
     from tierwise.model.input_files import parse_toml, read_text
+    from tierwise.model.output_files import require_own_file
 
     file = user_config_path("tierwise") / CONFIG_FILE
     if not file.exists():
         return {}
+    with os_errors(file, _FIX_OF_DEFAULTS):
+        require_own_file(file, _FIX_OF_DEFAULTS)
     return _with_parameter_names(parse_toml(read_text(file, "make it readable"), str(file)), str(file))
 
 

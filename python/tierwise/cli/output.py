@@ -87,7 +87,7 @@ def as_json(content: Content, schema: str) -> str:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    printing.echo(f"warning: {text}", err=True)
+    printing.complain(f"warning: {text}")
 
 
 def file_option(*names: str, help: str) -> Any:

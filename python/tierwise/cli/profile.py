@@ -26,6 +26,7 @@ from tierwise.recording.outputs import write_file
 from tierwise.report.charts.look import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.recording.day import day_document, day_page
+from tierwise.report.recording.decision_words import unusable_texts
 from tierwise.report.recording.openmetrics import openmetrics
 from tierwise.report.recording.prediction import usability_texts
 from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
@@ -146,14 +147,15 @@ def profile(
         else profile_document(breakdown, gains, opened.warnings, opened.about.devices)
     )
     document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []
-    document += usability_texts(judged) if judged is not None else []
+    unusable = unusable_texts(judged.usable, judged.ordered) if judged is not None else []
+    document = [*unusable, *document, *(usability_texts(judged) if judged is not None else [])]
     if format is ProfileFormat.OPENMETRICS:
         echo(metrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)
     else:
         show(document, content, "profile", Format(format))
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
-        page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed)
+        page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed, unusable)
         write_page(html, page, err=True)
     if png is not None:
         echo(f"chart: {write_file(png, to_png(profile_chart(breakdown)))}", err=True)
@@ -177,7 +179,8 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
         "usability": judged and judged.fields,
     }
     document = relations_document(relations, gains, opened.warnings)
-    document += usability_texts(judged) if judged is not None else []
+    if judged is not None:
+        document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
     show(document, values, "profile-by-file", format)
 
 

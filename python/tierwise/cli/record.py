@@ -208,7 +208,7 @@ def record(
 ) -> None:
     """Record what a database does, by programs in the kernel, for predict, profile and advise.
 
-    Give one of --pid, --engine and a command. Nothing is installed in or told to the database.
+    Give one of --pid, --engine and a command. Nothing is installed in the database.
     """
     if sum(given is not None for given in (pid, engine, command)) != 1:
         raise TierwiseError("record what?", "give one of --pid PID, --engine NAME and -- COMMAND")

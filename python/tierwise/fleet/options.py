@@ -18,7 +18,7 @@ from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.names import printable
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Predictor, estimates
-from tierwise.predict.devices import given, is_numbered, lost_at_stop
+from tierwise.predict.devices import given, is_numbered
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.usability import usability
@@ -154,8 +154,7 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         option for option in others if task.goal and task.goal.verdict(option.prediction).endswith("reached")
     ]
     allowed = [option for option in others if search.may_be_recommended(option)]
-    rungs = worthwhile(recorded, _lasting(allowed)) or worthwhile(recorded, allowed)
-    needed = _lasting(needed) or needed
+    rungs = worthwhile(recorded, allowed)
     kept = [option for option in others if option in rungs or option in needed]
     answers = [option.prediction for option in (recorded, *kept)]
     return DatabaseOptions(
@@ -173,11 +172,6 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
         notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes, run)],
     )
-
-
-def _lasting(options: Iterable[Option]) -> list[Option]:
-    """Those that keep each file which must last where a stop of the machine does not lose it."""
-    return [option for option in options if not lost_at_stop(option.placement)]
 
 
 def worthwhile(recorded: Option, others: Iterable[Option]) -> list[Option]:

@@ -123,14 +123,17 @@ def _remove(hierarchy: Path | None, name: str) -> None:
         _switch(hierarchy, "-", added)
 
 
-def make_process_group(name: str) -> int | None:
-    """Make a group for one process and its descendants.
+def make_process_group(name: str) -> None:
+    """Make a group for one process and its descendants, where there are groups."""
+    _make(_unified(), name)
 
-    Gives a descriptor, or ``None`` where there are no groups. A process that writes ``0`` to it joins the
-    group, even after it has given up root.
-    """
-    group = _make(_unified(), name)
-    return None if group is None else os.open(group / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+
+def enter_process_group(name: str, pid: int) -> None:
+    """Move a process, which has no children yet, into the group made for it."""
+    unified = _unified()
+    if unified is not None:
+        with contextlib.suppress(OSError):
+            (unified / PARENT / name / "cgroup.procs").write_text(str(pid))
 
 
 def enter_block_io_group(name: str, pid: int) -> None:

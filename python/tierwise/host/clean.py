@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,7 +70,7 @@ def clean_before(warn: ProgressCallback) -> list[str]:
 
 def _remove_directory(entry: ledger.Entry) -> None:
     path = Path(entry.facts["path"])
-    if path.name != entry.name or path.is_symlink():
+    if path.name != entry.name:
         raise TierwiseError(
             f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
         )
@@ -79,8 +78,7 @@ def _remove_directory(entry: ledger.Entry) -> None:
     mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(real)), None)
     if mounted is not None:
         raise TierwiseError(f"{path}: {mounted.source} is mounted in it", f"umount {mounted.point}")
-    shutil.rmtree(path, ignore_errors=True)
-    entry.remove()
+    ledger.remove_directory(entry)
 
 
 _UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {

@@ -24,6 +24,17 @@ def stat_fields(process: Path) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
+def status_text(process: Path) -> str:
+    """The status of a process or thread, a line for each field; all others begin after the line of its name.
+
+    In a name, the kernel escapes the line feed alone; Python would take a carriage return for one.
+
+    Raises:
+        OSError: if it is gone.
+    """
+    return (process / "status").read_bytes().decode("utf-8", "replace")
+
+
 def all_stat_fields() -> Iterator[tuple[int, list[str]]]:
     """Pid and those fields of every process that this one may read."""
     for process in Path("/proc").glob("[0-9]*"):  # a longer pattern raises where one ends meanwhile

@@ -123,7 +123,7 @@ def _mounts() -> Check:
 
 
 def _tool(name: str, fix: str, emulation: bool = False) -> Check:
-    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    path = shutil.which(name, path=mounts.search_path())
     return Check(name, path is not None, path or "not found", fix, emulation=emulation)
 
 

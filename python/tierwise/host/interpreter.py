@@ -48,18 +48,19 @@ def unprivileged(
 
     The account starts the interpreter itself if it can read all that the code may import. Else root does,
     imports the modules, and becomes the account before the code runs. Root imports only from directories
-    that no third user may write.
+    that no third user may write. Somebody else's account is always become: what else runs as that account can
+    then neither trace the child nor take what it has open.
 
     Args:
         name: for lists of processes; the child's ``sys.argv[0]``.
         arguments: the child's ``sys.argv[1:]``.
         user: another account in place of tierwise's own; for root only.
     """
-    user = user or server_user()
+    account = user or server_user()
     path = search_path()
-    if user is None or _is_open(tuple(path), user):
-        return Command(_argv(name, path, [code], arguments), user)
-    become = _BECOME.format(uid=user.uid, gid=user.gid)
+    if account is None or (user is None and _is_open(tuple(path), account)):
+        return Command(_argv(name, path, [code], arguments), account)
+    become = _BECOME.format(uid=account.uid, gid=account.gid)
     return Command(
         _argv(name, path, [f"import {', '.join(imports or ['sys'])}", become, code], arguments), None
     )

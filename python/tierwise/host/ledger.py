@@ -14,7 +14,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -208,9 +208,12 @@ class Directory:
     entry: Entry
 
     def remove(self) -> None:
-        """Delete the directory with everything in it, then its entry."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        self.entry.remove()
+        """Delete the directory with everything in it, then its entry.
+
+        If another one has taken its place, that one stays, and so does the entry, of which `clean` tells.
+        """
+        with suppress(TierwiseError):
+            remove_directory(self.entry)
 
     def __enter__(self) -> Path:
         """Give the path."""
@@ -234,14 +237,56 @@ def directory(
     path = (parent or Path(tempfile.gettempdir())).absolute() / name
     entry = add("directory", name, path=str(path))
     try:
-        new_folder(path, mode, owner, in_foreign=in_foreign)
+        inode = new_folder(path, mode, owner, in_foreign=in_foreign)
     except OSError as error:
         entry.remove()
         raise TierwiseError(f"{path}: {error.strerror}", "name a directory that can be written") from error
     except BaseException:
         entry.remove()
         raise
-    return Directory(path, entry)
+    try:
+        # Elsewhere nobody can take its place, and a study makes it anew on the successor of a failed device.
+        return Directory(path, entry.update(inode=inode) if in_foreign else entry)
+    except BaseException:
+        remove_directory(entry)
+        raise
+
+
+def remove_directory(entry: Entry) -> None:
+    """Delete the directory of an entry with everything in it, then the entry.
+
+    Whoever owns the directory above it may put another one in its place: that one is not touched.
+
+    Raises:
+        TierwiseError: if what is there is not what was made.
+    """
+    path = Path(entry.facts["path"])
+    other = TierwiseError(
+        f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
+    )
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        entry.remove()
+        return
+    except OSError:
+        raise other from None
+    try:
+        # The crash may have come before it was known; then nothing is in it.
+        if os.fstat(descriptor).st_ino != entry.facts.get("inode", os.fstat(descriptor).st_ino):
+            raise other
+        with os.scandir(descriptor) as found:
+            names = [file.name for file in found]
+        for name in names:
+            try:
+                os.unlink(name, dir_fd=descriptor)
+            except OSError:
+                shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    with suppress(OSError):
+        path.rmdir()
+    entry.remove()
 
 
 def passage(prefix: str, user: ServerUser | None, parent: Path | None = None) -> Directory:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise.host.interpreter import part_others_may_write
 from tierwise.model.errors import HostError, TierwiseError
 
 _MAKE_OPTIONS: dict[str, list[str]] = {
@@ -30,9 +31,7 @@ _MOUNT_OPTIONS = {
 _UNKNOWN_BEFORE_5_13 = "no_prefetch_block_bitmaps"
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
-_SEARCH_PATH = ":".join(
-    ["/usr/sbin", "/usr/bin", "/sbin", "/bin", *re.findall("(?:^|:)(/[^:]*)", os.environ.get("PATH", ""))]
-)
+_SYSTEM = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _MS_NOATIME = 1024
 _MS_REC = 16384
 _MS_PRIVATE = 1 << 18
@@ -57,12 +56,9 @@ class Mount:
 
 def mounts(pid: int | None = None) -> list[Mount]:
     """All mounts that a process sees (this process when left out), in mount order."""
-    lines = (
-        Path(f"/proc/{pid or 'self'}/mountinfo")
-        .read_text(encoding="utf-8", errors="surrogateescape")
-        .splitlines()
-    )
-    return [_parse(line.split(" ")) for line in lines]
+    table = Path(f"/proc/{pid or 'self'}/mountinfo").read_bytes().decode("utf-8", "surrogateescape")
+    # Of all that Python takes for the end of a line, the kernel escapes the line feed alone.
+    return [_parse(line.split(" ")) for line in table.split("\n") if line]
 
 
 def mount_at(point: Path) -> Mount | None:
@@ -88,7 +84,7 @@ def require_tools(file_system: str, size_bytes: int, where: str) -> None:
     """
     if file_system not in _MAKE_OPTIONS:
         raise TierwiseError(f"{where}: unknown file system {file_system!r}", "use ext4 or xfs")
-    if shutil.which(f"mkfs.{file_system}", path=_SEARCH_PATH) is None:
+    if shutil.which(f"mkfs.{file_system}", path=search_path()) is None:
         package = _PACKAGES[file_system]
         raise HostError(f"{where}: mkfs.{file_system} is not installed", f"apt-get install {package}")
     if size_bytes < _SMALLEST_MIB[file_system] << 20:
@@ -243,6 +239,22 @@ def _is_below(link: Path, point: Path) -> bool:
         return False
 
 
+def search_path() -> str:
+    """Where tools are looked for: in the system's directories, then in those of the caller's path.
+
+    Root looks in no directory to which others may write.
+    """
+    own = [part for part in os.environ.get("PATH", "").split(os.pathsep) if part.startswith("/")]
+    return os.pathsep.join([*_SYSTEM, *(part for part in own if os.geteuid() != 0 or _is_closed(part))])
+
+
+def _is_closed(directory: str) -> bool:
+    try:
+        return part_others_may_write(Path(directory).resolve()) is None
+    except (OSError, RuntimeError):
+        return False
+
+
 def run(*command: str) -> str:
     """Run a system command and give its output.
 
@@ -251,7 +263,7 @@ def run(*command: str) -> str:
     """
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={"PATH": _SEARCH_PATH, "LC_ALL": "C"}
+            command, capture_output=True, text=True, check=False, env={"PATH": search_path(), "LC_ALL": "C"}
         )
     except FileNotFoundError:
         raise HostError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None

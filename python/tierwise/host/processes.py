@@ -26,14 +26,14 @@ from tierwise.model.output_files import open_file
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable with the token of a ledger entry."""
 
-JOIN_GROUP = 'echo 0 >&0; exec "$@" </dev/null'
-"""Shell script: join the control group whose descriptor is standard input, then exec the arguments."""
-
+_WHEN_TOLD = 'read -r _ && exec "$@" </dev/null'
+"""Shell script: wait for a line on standard input, then exec the arguments; without one, end."""
 
 STOP_FIRST = 'kill -STOP $$; exec "$@"'
 """Shell script: stop until somebody lets the process go on, then exec the arguments."""
 
 _POLL_S = 0.002
+_GONE_AFTER_S = 5.0
 
 
 @dataclass
@@ -93,9 +93,19 @@ class Process:
         return True
 
     def kill(self) -> None:
-        """End the process and all its descendants with SIGKILL, and forget it."""
+        """End the process and all its descendants with SIGKILL, and forget it.
+
+        Raises:
+            TierwiseError: if another process keeps it from being gone.
+        """
         end(self.entry)
-        self.popen.wait()
+        try:
+            self.popen.wait(_GONE_AFTER_S)
+        except subprocess.TimeoutExpired:
+            raise TierwiseError(
+                f"process {self.entry.name}: pid {self.pid} has ended, and another process traces it",
+                f"end the process that /proc/{self.pid}/status names as TracerPid",
+            ) from None
 
 
 def start(
@@ -136,8 +146,10 @@ def start(
     try:
         with _output(log) as output:
             popen = _spawn(unique, [program, *map(str, argv[1:])], output, started)
-        cgroups.enter_block_io_group(unique, popen.pid)
-        return Process(entry.update(pid=popen.pid), popen)
+        began = ledger.Identity.of(popen.pid)
+        return Process(
+            entry.update(pid=popen.pid, start_ticks=None if began is None else began.start_ticks), popen
+        )
     except (OSError, subprocess.SubprocessError) as error:
         end(entry)
         raise TierwiseError(f"cannot run {argv[0]}: {error}", "check user and directory") from error
@@ -150,13 +162,23 @@ def start(
 def _spawn(
     group_name: str, argv: Sequence[str], output: IO[bytes], started: dict[str, Any]
 ) -> subprocess.Popen[bytes]:
-    group = cgroups.make_process_group(group_name)
-    try:
-        joining = ["/bin/sh", "-c", JOIN_GROUP, "sh", *argv]
-        return spawn(joining, output, stdin=subprocess.DEVNULL if group is None else group, **started)
-    finally:
-        if group is not None:
-            os.close(group)
+    """Start a process that runs nothing until it is in its control groups.
+
+    The caller moves it there: whoever has an open descriptor of a group of root's can move any process of the
+    machine into it, and other processes of the same account could take one from the process.
+    """
+    cgroups.make_process_group(group_name)
+    gate, teller = os.pipe()
+    with os.fdopen(teller, "wb", 0) as tell:
+        try:
+            popen = spawn(["/bin/sh", "-c", _WHEN_TOLD, "sh", *argv], output, stdin=gate, **started)
+        finally:
+            os.close(gate)
+        cgroups.enter_process_group(group_name, popen.pid)
+        cgroups.enter_block_io_group(group_name, popen.pid)
+        with contextlib.suppress(BrokenPipeError):  # it was killed meanwhile
+            tell.write(b"\n")
+    return popen
 
 
 def spawn(
@@ -224,9 +246,12 @@ def reap(pid: int) -> None:
 
 
 def _members(entry: ledger.Entry) -> list[int]:
-    """Live processes of an entry: its control group, processes with its token, and their descendants."""
+    """Live processes of an entry: itself, its control group, those with its token, and their descendants."""
     table = _process_table()
     pids = set(cgroups.process_group_members(entry.name)) & table.keys()
+    if entry.facts.get("start_ticks") is not None:
+        began = ledger.Identity(entry.facts["pid"], entry.facts["start_ticks"], entry.owner.boot_id)
+        pids |= {began.pid} if began.alive and began.pid in table else set()
     pids |= {pid for pid in table if _carries(pid, entry.name)}
     while grown := {pid for pid in table.keys() - pids if pids & {*table[pid]}}:
         pids |= grown
@@ -237,15 +262,14 @@ def _carries(pid: int, token: str) -> bool:
     """Whether a process has the token, and another user of the machine has not planted it in his own."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
-        return f"{TOKEN}={token}".encode() in environment.split(b"\0") and _real_user(pid) in _accounts()
+        return f"{TOKEN}={token}".encode() in environment.split(b"\0") and real_user(pid) in _accounts()
     except OSError:
         return False
 
 
-def _real_user(pid: int) -> int:
+def real_user(pid: int) -> int:
     """Who started a process; a program with the set-user-ID bit runs as somebody else."""
-    status = Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
-    return int(status.partition("\nUid:")[2].split()[0])
+    return int(cpu.status_text(Path(f"/proc/{pid}")).partition("\nUid:")[2].split()[0])
 
 
 def _accounts() -> set[int]:

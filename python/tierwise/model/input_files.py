@@ -181,7 +181,7 @@ def parse_json(text: str | bytes, file: str, fix: str) -> Any:
     try:
         return json.loads(text, parse_float=_figure, parse_int=_whole, parse_constant=_figure)
     except (ValueError, RecursionError):
-        raise TierwiseError(f"{file}: no JSON, or a number beyond all measure", fix) from None
+        raise TierwiseError(f"{file}: no JSON, or a number that is too large", fix) from None
 
 
 def _figure(text: str) -> float:

@@ -36,8 +36,8 @@ _ANOTHER = "name a directory of your own, to which nobody else may write"
 
 def new_folder(
     path: Path, mode: int = _PRIVATE, owner: tuple[int, int] | None = None, *, in_foreign: bool = False
-) -> None:
-    """Make a folder in an existing directory.
+) -> int:
+    """Make a folder in an existing directory; give its inode number.
 
     Args:
         mode: its permissions, whatever the umask.
@@ -55,6 +55,7 @@ def new_folder(
             os.fchmod(folder, mode)
             if owner is not None:
                 os.fchown(folder, *owner)
+            return os.fstat(folder).st_ino
 
 
 def own_folder(path: Path, mode: int = _PRIVATE) -> None:
@@ -238,6 +239,22 @@ def require_own_directory(path: Path) -> None:
     """
     with _parent_of(path) as (parent, name), _opened(name, _FOLDER, parent) as folder:
         _require_closed(os.fstat(folder), path)
+
+
+def require_own_file(path: Path, fix: str) -> None:
+    """Refuse a file that orders what root does, but that another user owns, may write to or may replace.
+
+    Raises:
+        TierwiseError: naming the file or the directory.
+        OSError: if there is none.
+    """
+    if os.geteuid() != 0:
+        return
+    try:
+        with _parent_of(path, follow=True) as (parent, name):
+            _require_closed(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+    except TierwiseError as error:
+        raise TierwiseError(error.message, fix) from None
 
 
 def _make_own(path: Path, mode: int, *, empty: bool) -> None:

@@ -27,14 +27,14 @@ UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.
 replay; for tail latencies: twice that, by judgement. A percentile is never surer than the rate: with a fixed
 number of clients, latency is its inverse."""
 _FEW = (
-    "not validated: too few predictions were measured on this kind of engine from this storage to that, "
-    "so for the error of the model the intervals hold "
+    "not validated: too few predictions of this kind of engine, from this storage to that, were measured, "
+    "so the intervals include "
 )
-NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+NOT_VALIDATED = _FEW + "a guessed error of the model: 20\u00a0%, and 40\u00a0% for p95 and p99"
 SETTINGS_UNCALIBRATED = (
     "intervals are not calibrated for a change of settings: the error may be greater than they hold"
 )
-VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
+VALIDATED_ELSEWHERE = _FEW + "the error of the model that was measured on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03
 """Most transactions that may wait at the end at a sustainable rate: a number plus a share of the arrivals."""

@@ -72,7 +72,7 @@ def lost_at_stop(placement: Mapping[Role, str]) -> list[Role]:
 
 
 def ephemeral(placement: Mapping[Role, str]) -> list[Role]:
-    """Those of them on an instance store, which only a database that can be rebuilt may use."""
+    """Those of them on an instance store."""
     return [role for role in lost_at_stop(placement) if is_ephemeral(resolve(placement[role]).profile)]
 
 
@@ -82,8 +82,9 @@ def is_ephemeral(profile: Profile) -> bool:
 
 
 def is_memory(profile: Profile) -> bool:
-    """Whether it keeps nothing without power."""
-    return (profile.member or profile).kind == "ram"
+    """Whether it keeps nothing without power; a profile of memory with a battery says that it does."""
+    base = profile.member or profile
+    return base.kind == "ram" and bool(base.fields.get("ephemeral", True))
 
 
 def _is_volatile(profile: Profile) -> bool:

@@ -138,7 +138,7 @@ class Replayer:
 
     def simulate(self, requests: str, profiles: Sequence[_core.Profile]) -> str:
         """Answers to requests in the simulator's own form, a JSON list."""
-        return _raised(partial(self._core.predict, requests, profiles, self._threads))
+        return _call_core(partial(self._core.predict, requests, profiles, self._threads))
 
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
         """Replay the recorded run on its own machine, once for each seed.
@@ -272,10 +272,10 @@ def _listed(content: Any) -> Any:
 
 
 def _parsed(call: Callable[[], str]) -> Any:
-    return json.loads(_raised(call))
+    return json.loads(_call_core(call))
 
 
-def _raised(call: Callable[[], str]) -> str:
+def _call_core(call: Callable[[], str]) -> str:
     try:
         return call()
     except ValueError as error:

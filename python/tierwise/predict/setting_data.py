@@ -140,7 +140,9 @@ class Setting(Record):
     there: str
     """How to set it."""
     back: str
-    """How to go back."""
+    """How to go back where the recorded value is not known."""
+    back_to: str = ""
+    """The same to the recorded value, ``{recorded}``; empty where ``back`` does it."""
     note: str = ""
     measured: str = ""
     """What measurements say of the predictions of it, as a warning; empty where they agree or are missing."""

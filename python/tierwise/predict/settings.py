@@ -8,6 +8,7 @@ the rest it tells nothing, and the answer says why.
 
 from __future__ import annotations
 
+import re
 from collections import ChainMap
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -26,6 +27,8 @@ from tierwise.recording import About
 from tierwise.results.measurements import Record
 
 _FIX = "leave it out, or set another"
+_WORD = re.compile(r"[A-Za-z0-9_.]+")
+"""Of a recorded value that goes into a statement to type: nothing else of a recording does."""
 _MEASURE = "set it, record again, and compare the two recordings"
 _PAGES = {Role.DATA, Role.INDEX, Role.SELECTED, Role.UNDO, Role.SYSTEM, Role.DOUBLEWRITE}
 """Roles whose pages checkpoints write."""
@@ -63,6 +66,13 @@ class ChosenSetting(Record):
     def there(self) -> str:
         """How to set it."""
         return self.setting.there.replace("{value}", self.value)
+
+    @property
+    def back(self) -> str:
+        """How to go back, to the recorded value where it is known and a plain word, such as ``1GB``."""
+        if self.setting.back_to and self.now is not None and _WORD.fullmatch(self.now):
+            return self.setting.back_to.replace("{recorded}", self.now)
+        return self.setting.back
 
     @property
     def loses_s(self) -> float | None:
@@ -330,7 +340,7 @@ def bounded(answer: Prediction, about: About, recorded: Outcome) -> Prediction:
     if may_end(answer.scenario.settings) >= _PAGES and not _writes_pages(recorded):
         message = f"what {named} gains is not known: no write of a page by a checkpoint was recorded"
         return _without_figure(
-            answer, Refusal(message=message, fix="record for so long that a checkpoint is among it"), None
+            answer, Refusal(message=message, fix="record until a checkpoint has written pages"), None
         )
     left_out = " and ".join(dict.fromkeys(LIMITS[setting.setting.effect][1] for setting in limited))
     whys = dict.fromkeys(setting.setting.why for setting in limited)

@@ -103,7 +103,7 @@ def timeline_of(day: Day) -> Timeline:
         [
             moment.rate_per_s or 0.0
             for moment, content in zip(moments, contents, strict=True)
-            if not isinstance(content, _Unreadable)
+            if not isinstance(content, _UnreadableRecording)
         ]
         or [0.0]
     )
@@ -122,7 +122,7 @@ class _Content(NamedTuple):
     breakdown: Breakdown
 
 
-class _Unreadable(str):
+class _UnreadableRecording(str):
     """Why nothing is known of a recording: it may have work."""
 
 
@@ -131,7 +131,7 @@ def _read(path: Path) -> _Content | str:
     try:
         breakdown = break_down(path)
     except TierwiseError as error:
-        return _Unreadable(error.message)
+        return _UnreadableRecording(error.message)
     try:
         return _Content(Replayer.open(path).work, breakdown)
     except TierwiseError as error:

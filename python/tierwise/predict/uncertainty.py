@@ -22,7 +22,7 @@ _PER_DOUBLING_OF_CORES = 0.10
 """Half width for each doubling of the cores beyond those recorded."""
 _PER_DOUBLING_OF_CLIENTS = 0.30
 """The same for each doubling or halving of the clients. Measured: pgbench -N on PostgreSQL 15,
-own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients (docs/evidence/validation.md)."""
+own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients."""
 _CPU_SPEED = 0.05
 """Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
 _COARSE = 0.4

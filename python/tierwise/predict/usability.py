@@ -38,7 +38,7 @@ MOST_COUNTER_DIFFERENCE = 0.05
 MOST_COUNT_FACTOR = 2.0
 """Factor between the engine's count of transactions and the events' above which they are of different work.
 
-Bursts cover a tenth of the time, so a load that changes makes some tens of per cent. Another server, or
+Bursts cover a part of the time, so a load that changes makes some tens of per cent. Another server, or
 transactions that no reply shows, such as commits in a procedure, make a factor."""
 _MOST_COUNT_FACTOR_OF_CLIENTS = 100.0
 """The same of a client's count, whose transactions may be several of the engine's, or parts of one."""

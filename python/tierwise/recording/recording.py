@@ -106,6 +106,7 @@ TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables."""
 TABLE_FILES = tuple(f"{name}.parquet" for name in TABLES)
 """Their files, in the same order."""
+_OWN_FILES = (*TABLE_FILES, ABOUT_FILE, BUFFER_FILE)
 _COPY = "copy the recording again from where it was made, or record again"
 _FIX = "name a folder that tierwise record has written, with all of its files"
 _WHOLE = 0.9
@@ -370,10 +371,10 @@ def remove_recording(folder: Path) -> None:
     """
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")
-    if not (folder / ABOUT_FILE).is_file() and any(
-        path.name not in TABLE_FILES or path.is_symlink() or not path.is_file() for path in folder.iterdir()
-    ):
-        raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
+    for path in sorted(folder.iterdir()):
+        if path.name.removesuffix(".part") not in _OWN_FILES or path.is_symlink() or not path.is_file():
+            what = "is no recording's file, and the folder would be deleted"
+            raise TierwiseError(f"{path} {what}", "name another directory, or move that away")
     shutil.rmtree(folder)
 
 

@@ -12,6 +12,13 @@ from tierwise.predict.together import moves_of
 from tierwise.report.document import Block, Text, Tone
 
 _NUMBERED = "NEW"
+_ENDED = "Not done: the line above failed, and none after it was run."
+_USED = """# whether a program has a file, or one in a directory, open
+used() (
+    path=$(readlink -f "$1")
+    find /proc/[0-9]*/fd -lname "$path" -o -lname "$path/*" | grep -q .
+) 2>/dev/null
+unused() { ! used "$1"; }"""
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class Steps:
         note: what happens meanwhile, and what to watch.
         there: lines to type.
         back: lines to type to undo it.
-        by_hand: whether the lines are for a session or a program's environment, not for a shell of their own.
+        by_hand: whether no playbook runs the lines: a session, or a program's environment or options, change.
     """
 
     role: Role
@@ -78,7 +85,10 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
     numbers = {
         device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
     }
-    mounts = [f"{name}=/path/on/new/device    # {printable(device)}" for device, name in numbers.items()]
+    mounts = [
+        f"{name}=/path/on/new/device    # {printable(device)}, mounted before the database starts"
+        for device, name in numbers.items()
+    ]
     return Guide(
         variables="\n".join([moves.get("variables", "").strip(), *mounts]).strip() if known else "",
         steps=[
@@ -86,9 +96,9 @@ def guide(engine: str, placement: Mapping[Role, str], recorded: Collection[Role]
                 role,
                 placement[role],
                 move["note"],
-                _lines(move["there"], numbers[placement[role]]),
-                _lines(move["back"], numbers[placement[role]]),
-                move.get("by_hand", False),
+                _lines(move["there"], numbers[placement[role]], move),
+                _lines(move["back"], numbers[placement[role]], move),
+                by_hand=bool(move.get("by_hand") or move.get("session")),
             )
             for role, move in known.items()
         ],
@@ -117,5 +127,11 @@ def _reason(move: Mapping[str, Any], role: Role) -> str:
     return str(own.get("reason", "no steps are known for this engine"))
 
 
-def _lines(text: str, new: str) -> str:
-    return text.strip().replace("$NEW", f"${new}")
+def _lines(text: str, new: str, move: Mapping[str, Any]) -> str:
+    """The lines of a step; those for a shell end at the first that fails, also if all are pasted."""
+    lines = text.strip().replace("$NEW", f"${new}")
+    if move.get("session"):
+        return lines
+    helpers = [_USED] if "used " in lines else []
+    head = ["(", "set -eu", *helpers, f"trap 'test $? = 0 || echo \"{_ENDED}\" >&2' EXIT", "set -x"]
+    return "\n".join([*head, lines, ")"])

@@ -167,5 +167,5 @@ def read_records(model: type[_RecordT], path: Path, fix: str, *, in_folder: bool
 
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
     fix = f"read it with the tierwise that wrote it, or run it again (schema {SCHEMA_VERSION})"
-    parse_json(text, where, fix)  # refuses numbers beyond all measure
+    parse_json(text, where, fix)  # refuses numbers that are too large
     return validated(model, text, where, fix, strict=True)

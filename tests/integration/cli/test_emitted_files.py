@@ -26,11 +26,18 @@ def emitted(emit: str, name: str, to: Path) -> Path:
 @pytest.mark.parametrize("name", EMITTED)
 def test_fio_reads_its_jobs(name: str, tmp_path: Path) -> None:
     jobs = emitted("fio", name, tmp_path / "jobs.fio")
-    environment = {**os.environ, "DEVICE_FILE": str(tmp_path / "fio.test")}
-    command = ["fio", "--parse-only", str(jobs)]
-    read = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def run(directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "DEVICE_DIRECTORY": str(directory)}
+        command = ["fio", *options, str(jobs)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    read = run(tmp_path, "--parse-only")
     assert read.returncode == 0, read.stdout + read.stderr
-    assert not (tmp_path / "fio.test").exists()
+    assert not (tmp_path / "tierwise-fio.test").exists()
+    for taken in (jobs, Path("/dev/null")):  # fio wrote to a database's file or device that was named
+        done = run(taken)
+        assert done.returncode != 0 and "is not a directory" in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("ansible-playbook") is None, reason="Ansible is not installed")

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import duckdb
@@ -156,21 +156,35 @@ def test_a_whole_rocksdb_moves_and_returns(tmp_path: Path, new: Path) -> None:
 
 @pytest.fixture
 def no_servers(tmp_path: Path) -> Path:
-    """Programs that start and stop servers, and do nothing."""
+    """Programs that start and stop servers: they end the one that has files open, and start none."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("pg_ctl", "systemctl"):
-        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).write_text('#!/bin/sh\n[ "$1" != stop ] || kill $(cat "${0%/*}/pid")\n')
         (folder / name).chmod(0o755)
     return folder
 
 
 def typed_for_server(lines: str, programs: Path, **variables: Path) -> None:
+    """Paste lines into a shell while a program has all files of the old device open, as a server has."""
     env = {
         "PATH": f"{programs}:{os.environ['PATH']}",
         **{name: str(path) for name, path in variables.items()},
     }
-    subprocess.run(["sh", "-eu", "-c", lines], env=env, check=True)
+    with ExitStack() as undo:
+        olds = {variables.get("DATADIR"), variables.get("PGDATA")} if "\nused " in lines else set()
+        files = [
+            undo.enter_context(path.open())
+            for old in filter(None, olds)
+            for path in old.rglob("*")
+            if path.is_file()
+        ]
+        server = subprocess.Popen(["sleep", "600"], pass_fds=[file.fileno() for file in files])
+        (programs / "pid").write_text(str(server.pid))
+        undo.close()
+        undo.callback(server.wait)
+        undo.callback(server.kill)
+        subprocess.run(["sh", "-c", lines], env=env, check=True, stdin=subprocess.DEVNULL)
 
 
 def names_in(folder: Path) -> set[str]:
@@ -195,6 +209,7 @@ def test_a_log_of_postgres_that_lies_behind_a_link_already_moves(
     """The link was copied, so that the log stayed on the old device."""
     _, link = linked(tmp_path, "000000010000000000000001")
     link = link.rename(link.with_name("pg_wal"))
+    (link.parent / "postgresql.conf").touch()
     typed_for_server(steps_of("postgres", Role.LOG).there, no_servers, PGDATA=link.parent, NEW=new)
     assert names_in(new / "pg_wal") == {"000000010000000000000001"}
     assert link.resolve() == new / "pg_wal" and not link.with_name("pg_wal.before").is_symlink()
@@ -205,21 +220,25 @@ def test_a_data_directory_behind_a_link_moves_as_its_files_do(
 ) -> None:
     """The link was copied, and MariaDB's redo log and system tablespace were removed behind it."""
     kept = {"ib_logfile0", "ibdata1", "undo001"}
-    real, link = linked(tmp_path, "t.frm", *kept)
+    real, link = linked(tmp_path, "t.frm", "aria_log_control", *kept)
     (conf := tmp_path / "conf").mkdir()
     typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=link, CONF=conf, NEW=new)
-    assert names_in(new / "mysql") == {"t.frm"} and names_in(real) == kept
+    assert names_in(new / "mysql") == {"t.frm", "aria_log_control"} and names_in(real) == kept
     settings = (conf / "zz-kept.cnf").read_text()
     assert settings.count(f'= "{link}"') == 3
+    (real / "postgresql.conf").touch()
+    (real / "global").mkdir()
+    (real / "global" / "pg_control").touch()
     typed_for_server(steps_of("postgres", Role.SYSTEM).there, no_servers, PGDATA=link, NEW=new)
-    assert names_in(new / "pgdata") == kept
+    assert names_in(new / "pgdata") == {*kept, "postgresql.conf", "global"}
+    assert names_in(real / "global") == {"pg_control.moved"}, "no server starts on the old files"
 
 
 def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_directory(
     tmp_path: Path, new: Path, no_servers: Path
 ) -> None:
     """A redo log or undo files with a directory of their own would not be found by the server."""
-    real, _ = linked(tmp_path, "t.frm", "ibdata1")
+    real, _ = linked(tmp_path, "aria_log_control", "ibdata1")
     (conf := tmp_path / "conf").mkdir()
     typed_for_server(steps_of("mariadb", Role.DATA).there, no_servers, DATADIR=real, CONF=conf, NEW=new)
     assert (conf / "zz-kept.cnf").read_text().splitlines() == [
@@ -245,6 +264,7 @@ def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
         program.write_text(f"#!/bin/sh\ntouch '{stopped}'\n")
     (files := tmp_path / "files").mkdir()
     (files / "pg_wal").mkdir()
+    (files / "postgresql.conf").touch()
     (new / left).mkdir()
     (new / left / "old").touch()
     with pytest.raises(subprocess.CalledProcessError):
@@ -252,3 +272,77 @@ def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
             steps_of(engine, role).there, no_servers, PGDATA=files, DATADIR=files, CONF=tmp_path, NEW=new
         )
     assert not stopped.exists() and names_in(new / left) == {"old"}
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Each file and link below a folder, with its text."""
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+OLD_FILES = {
+    "postgres": ["postgresql.conf", "global/pg_control", "pg_wal/000000010000000000000001"],
+    "mariadb": ["ib_logfile0", "ib_logfile1", "undo001", "undo002", "ibdata1", "aria_log_control"],
+    "rocksdb": ["CURRENT", "000004.log", "000005.log", "000006.sst"],
+    "sqlite": ["shop.db"],
+    "duckdb": ["shop.db"],
+}
+COPYING = [
+    ("postgres", Role.LOG),
+    ("postgres", Role.SYSTEM),
+    *(("mariadb", role) for role in (Role.LOG, Role.UNDO, Role.DATA, Role.SYSTEM)),
+    *(("rocksdb", role) for role in (Role.LOG, Role.DATA, Role.SYSTEM)),
+    ("sqlite", Role.DATA),
+    ("duckdb", Role.DATA),
+]
+
+
+def old_files(engine: str, tmp_path: Path) -> tuple[Path, dict[str, Path]]:
+    """The files of an engine, and the variables that name them."""
+    folder = tmp_path / "old"
+    for name in OLD_FILES[engine]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (conf := tmp_path / "conf").mkdir()
+    database = folder / "shop.db" if (folder / "shop.db").exists() else folder
+    return folder, {"PGDATA": folder, "DATADIR": folder, "CONF": conf, "DB": database}
+
+
+@pytest.mark.parametrize(("engine", "role"), COPYING)
+def test_a_copy_that_fails_leaves_every_file_where_it_was(
+    engine: str, role: Role, tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """Pasted lines went on after a full device: they removed the files that were not copied."""
+    folder, variables = old_files(engine, tmp_path)
+    before = tree(folder)
+    for name in ("cp", "mv"):  # half a file, as on a full device
+        (no_servers / name).write_text(f"#!/bin/sh\nfor last; do :; done\ntouch '{new}/half'\nexit 1\n")
+    for name in ("sqlite3", "duckdb"):
+        (no_servers / name).write_text("#!/bin/sh\n")
+    for program in no_servers.iterdir():
+        program.chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError):
+        typed_for_server(own_account(steps_of(engine, role).there), no_servers, NEW=new, **variables)
+    assert (new / "half").exists() and tree(folder) == before
+    assert not any(variables["CONF"].iterdir())
+
+
+def own_account(lines: str) -> str:
+    """For this account, where an engine's own is not there."""
+    return lines.replace(" -o mysql -g mysql", "")
+
+
+@pytest.mark.parametrize(("engine", "role"), [each for each in COPYING if each[0] != "postgres"])
+def test_files_that_a_program_has_open_do_not_move(
+    engine: str, role: Role, tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """A server that does not run under systemd went on without its files."""
+    folder, variables = old_files(engine, tmp_path)
+    before = tree(folder)
+    for name in ("systemctl", "sqlite3", "duckdb"):
+        (no_servers / name).write_text("#!/bin/sh\n")
+        (no_servers / name).chmod(0o755)
+    with ExitStack() as undo, pytest.raises(subprocess.CalledProcessError):
+        for name in OLD_FILES[engine]:
+            undo.enter_context((folder / name).open())
+        typed_for_server(own_account(steps_of(engine, role).there), no_servers, NEW=new, **variables)
+    assert tree(folder) == before and not tree(new)

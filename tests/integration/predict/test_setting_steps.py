@@ -31,6 +31,10 @@ def tried(engine: str, recorded: dict[str, str]) -> dict[str, ChosenSetting]:
 
 def test_postgres_takes_the_advised_values_and_goes_back(open_path: Path) -> None:
     with own_servers.postgres(open_path) as server:
+        typed(
+            server, "ALTER SYSTEM SET max_wal_size = '3GB'; SELECT pg_reload_conf();"
+        )  # RESET undid this too
+        until(lambda: shown(server, "max_wal_size") == "3GB")
         before = {name: shown(server, name) for name in BY_SQL}
         advised = tried("postgres", before)
         assert tuple(advised) == BY_SQL
@@ -40,7 +44,7 @@ def test_postgres_takes_the_advised_values_and_goes_back(open_path: Path) -> Non
             until(lambda name=name: shown(server, name) != before[name])
             if grown := setting.setting.grown:
                 assert grown.amount(shown(server, name)) == grown.amount(setting.value)
-            typed(server, setting.setting.back)
+            typed(server, setting.back)
             until(lambda name=name: shown(server, name) == before[name])
 
 
@@ -56,3 +60,11 @@ def test_mariadb_takes_the_advised_size_of_its_log(open_path: Path) -> None:
     ):
         cursor.execute("SELECT @@innodb_log_file_size")
         assert cursor.fetchone() == (int(setting.value),)
+
+
+def test_a_recorded_value_goes_into_a_statement_only_if_it_is_a_word() -> None:
+    reset = "ALTER SYSTEM RESET max_wal_size; SELECT pg_reload_conf();"
+    for value in ("1GB'; DROP TABLE part; --", "1GB\n", ""):
+        assert tried("postgres", {"max_wal_size": value})["max_wal_size"].back == reset
+    back = tried("postgres", {"max_wal_size": "8GB"})["max_wal_size"].back
+    assert back == "ALTER SYSTEM SET max_wal_size = '8GB'; SELECT pg_reload_conf();"

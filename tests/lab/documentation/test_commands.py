@@ -22,7 +22,6 @@ _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANSWERED = {0, 1}
 """Also 1: a recording of six seconds may have an answer of no."""
 _SHORTER = {
-    "--duration 60s": "--duration 6s",
     "--size 4G": "--size 256M",
     "/mnt/": "mnt-",
     "device probe /var/lib/postgresql": "device probe . --duration 5s --size 64M --repeats 1",
@@ -41,14 +40,14 @@ def commands_in(page: str) -> list[str]:
 
 @contextmanager
 def postgres() -> Iterator[tuple[list[str], str]]:
-    """A PostgreSQL beside those of other tests; gives the command that loads it, and the option for it."""
+    """A PostgreSQL beside those of other tests; gives the command that loads it, and options to record it."""
     with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as server:
         server.init(places_in(directory, server.roles))
         server.start()
         pgbench = [str(embedded().bin / "pgbench"), "-n", server.dsn()]
         subprocess.run([*pgbench, "-i", "-q", "-s", "5"], capture_output=True, check=True)
         load = [*pgbench, "-N", "-M", "prepared", "-c", "4", "-j", "2", "-T", "60"]
-        yield load, f"--pid {server.server_pid}"
+        yield load, f"--pid {server.server_pid} --duration 6s"
 
 
 @contextmanager

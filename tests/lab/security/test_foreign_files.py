@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +20,10 @@ import pytest
 
 from support import forked
 from support.malformed_recordings import printed_forecast, small_recording
-from tierwise.host import page_cache
+from support.other_users import needs_root
+from tierwise.capture import engine_counters
+from tierwise.capture.target import Target, load
+from tierwise.host import mounts, page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 
@@ -180,6 +184,47 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(1 << 30)
     printed = forked.command("compare", tmp_path / "results", tmp_path / "results").refusal
     assert "a line has more than" in printed
+
+
+def test_a_pipe_in_place_of_a_control_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "global").mkdir()
+    os.mkfifo(tmp_path / "global" / "pg_control")
+    with subprocess.Popen(["/bin/sleep", "1000"], cwd=tmp_path) as server:
+        target = Target(lambda: [server.pid], load("postgres"))
+        asked: list[str | None] = []
+        asking = threading.Thread(
+            target=lambda: asked.append(engine_counters._system_of(target)), daemon=True
+        )
+        asking.start()
+        asking.join(10)
+        server.kill()
+    assert asked == [None]
+
+
+# Mounts whose names are two lines for Python: a user may make some, with FUSE or in namespaces of his own.
+_MOUNTING = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+assert libc.unshare(0x00020000) == 0  # CLONE_NEWNS
+assert libc.mount(b"none", b"/", None, 1 << 18 | 16384, None) == 0  # MS_PRIVATE, MS_REC
+assert libc.mount(b"none", os.fsencode(sys.argv[1]), b"tmpfs", 0, None) == 0
+print("mounted", flush=True)
+time.sleep(1000)
+"""
+
+
+@needs_root
+@pytest.mark.parametrize("separator", ["\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\n", " "])
+def test_a_mount_of_any_name_is_one_mount(separator: str, tmp_path: Path) -> None:
+    (point := tmp_path / f"a{separator}b").mkdir()
+    argv = [sys.executable, "-c", _MOUNTING, str(point)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as theirs:
+        assert theirs.stdout is not None and theirs.stdout.readline()
+        try:
+            points = [mount.point for mount in mounts.mounts(theirs.pid)]
+        finally:
+            theirs.kill()
+    assert point in points
 
 
 OF_THIS_MACHINE = {"model", "host", "engines", "probe", "capture", "clients", "servers"}

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from support.other_users import Place, give, needs_root, place, plant_link, run, swapping
 from support.paths import RECORDINGS
@@ -19,10 +21,13 @@ from tierwise.api.views import View
 from tierwise.capture.record import Enough, record_running
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import load, of_pid
+from tierwise.cli import app
+from tierwise.cli.options import defaults
 from tierwise.cli.output import write_file
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import ledger
+from tierwise.host.clean import clean
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.lab.studies import study
@@ -64,6 +69,48 @@ def there() -> Iterator[Place]:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+# Defaults
+
+
+def test_root_takes_no_defaults_of_another_user(there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[study.show]\nformat = "csv"\n'
+    for folder in (there.own, there.theirs):
+        (folder / "tierwise").mkdir()
+        (folder / "tierwise" / "config.toml").write_text(text)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(there.theirs))
+    with pytest.raises(TierwiseError, match="theirs belongs to nobody: make it yours"):
+        defaults()
+    own = there.own / "tierwise" / "config.toml"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(there.own))
+    assert defaults() == {"study": {"show": {"format": "csv"}}}
+    own.rename(there.own / "kept.toml")
+    own.symlink_to(there.own / "kept.toml")
+    assert defaults() == {"study": {"show": {"format": "csv"}}}
+    give(there.own / "kept.toml")
+    with pytest.raises(TierwiseError, match=r"config\.toml belongs to nobody"):
+        defaults()
+    os.chown(there.own / "kept.toml", 0, 0)
+    (there.own / "kept.toml").chmod(0o666)
+    with pytest.raises(TierwiseError, match="can be written by others"):
+        defaults()
+
+
+def test_a_device_is_overwritten_only_where_that_is_typed(
+    there: Place, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(there.own))
+    probe = ["device", "probe", "/dev/nothing"]
+    monkeypatch.setenv("TIERWISE_DEVICE_PROBE_DESTROY", "1")
+    by_variable = CliRunner().invoke(app, probe).exception
+    monkeypatch.delenv("TIERWISE_DEVICE_PROBE_DESTROY")
+    (there.own / "tierwise").mkdir()
+    (there.own / "tierwise" / "config.toml").write_text("[device.probe]\ndestroy = true\n")
+    by_file = CliRunner().invoke(app, probe).exception
+    for refused in (by_variable, by_file):
+        assert "--destroy comes from a variable or a configuration file" in str(refused)
+    assert "/dev/nothing" in str(CliRunner().invoke(app, [*probe, "--destroy"]).exception)
 
 
 # Folders
@@ -144,6 +191,30 @@ def test_a_probes_folder_may_be_in_a_databases_directory_and_is_written_by_descr
                 with held(made.path) as folder:
                     (folder / "file").write_text("x")
     assert there.untouched
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_directory_in_the_place_of_a_probes_folder_is_not_removed(
+    link: bool, there: Place, run_dir: Path
+) -> None:
+    made = ledger.directory("probe", parent=there.theirs, in_foreign=True)
+    made.path.rename(there.theirs / "moved")
+    if link:
+        plant_link(made.path, there.victim)
+    else:
+        there.victim.rename(made.path)
+    made.remove()
+    made.entry.update(owner=replace(made.entry.owner, start_ticks=0))
+    with pytest.raises(TierwiseError, match="is not what tierwise made"):
+        clean()
+    if link:
+        made.path.unlink()
+    else:
+        made.path.rename(there.victim)
+    assert there.untouched
+    (there.theirs / "moved").rename(made.path)
+    assert clean() == [f"directory {made.entry.name}"]
+    assert not made.path.exists()
 
 
 def test_the_ledger_is_not_made_in_another_users_directory(

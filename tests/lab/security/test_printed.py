@@ -12,6 +12,7 @@ import pytest
 from support import forked
 from support.malformed_recordings import small_recording
 from support.results_factory import INFO, Make, run
+from tierwise.cli.output import warn
 
 PACKAGE = Path(__file__).parents[3] / "python" / "tierwise"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
@@ -94,6 +95,11 @@ def test_a_spreadsheet_runs_no_cell(cell: str, tmp_path: Path) -> None:
     assert f"'{cell}".replace("\t", "?") in printed.replace("\t", "?") and "'-1.5" not in printed
 
 
+def test_a_name_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    warn("left out: a\ntierwise: nothing is wrong")
+    assert capsys.readouterr().err == "warning: left out: a?tierwise: nothing is wrong\n"
+
+
 def test_the_command_line_prints_by_one_function() -> None:
     for path in sorted([*(PACKAGE / "cli").glob("*.py"), *(PACKAGE / "lab" / "cli").glob("*.py")]):
         if path.name == "printing.py":
@@ -102,3 +108,16 @@ def test_the_command_line_prints_by_one_function() -> None:
         assert not re.search(
             r"typer\.echo|sys\.std(out|err)\.write|(?<![\w.])print\(|[^_.]\bConsole\(", text
         ), path
+
+
+def test_the_static_recorder_prints_by_one_function() -> None:
+    sources = PACKAGE.parents[1] / "crates" / "recorder" / "src"
+    text = "".join(path.read_text("utf-8") for path in sources.rglob("*.rs") if "tests" not in path.parts)
+    printing = [re.sub(r"\s", "", line) for line in re.findall(r"^.*print(?:ln)?!\(.*$", text, re.MULTILINE)]
+    assert sorted(printing) == sorted(
+        [
+            'eprintln!("{}",printable(text));',
+            'println!("{}",printable(text));',
+            'print!("{}",arguments::HELP);',
+        ]
+    )

@@ -21,7 +21,7 @@ import tierwise
 from support.engine_contract import open_directory, places_in
 from support.planted_code import Planted
 from tierwise.cli import app
-from tierwise.host import users
+from tierwise.host import cgroups, users
 from tierwise.host.disk.server import spawn
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
@@ -209,6 +209,7 @@ def serve_disk(planted: Planted) -> None:
     config.parent.mkdir()
     config.write_text("{}")
     spawn(config, planted.directory / "log").wait(60)
+    cgroups.remove_server_groups(config.parent.name)
     assert planted.directory.joinpath("log").read_text()
 
 
@@ -432,6 +433,28 @@ def test_the_search_path_has_no_directory_that_others_may_write(
     kept = interpreter.search_path()
     assert [path for path in kept if Path(path).is_relative_to(planted.directory)] == [str(made["ours"])]
     assert str(Path(tierwise.__file__).parents[1]) in kept
+
+
+@needs_root
+def test_root_runs_no_tool_from_a_directory_that_others_may_write(
+    planted: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tierwise.host import doctor, mounts
+
+    nobody = pwd.getpwnam("nobody")
+    for name in ("ours", "all", "theirs"):
+        (folder := planted.directory / name).mkdir(mode=0o755)
+        (tool := folder / f"mkfs.{name}").write_text("#!/bin/sh\nid -u\n")
+        tool.chmod(0o755)
+    (planted.directory / "all").chmod(0o777)
+    os.chown(planted.directory / "theirs", nobody.pw_uid, nobody.pw_gid)
+    folders = [str(planted.directory / name) for name in ("theirs", "none", "all", "ours")]
+    monkeypatch.setenv("PATH", os.pathsep.join([".", *folders, "/usr/bin"]))
+    assert mounts.run("mkfs.ours") == "0\n"
+    for name in ("all", "theirs"):
+        assert not doctor._tool(f"mkfs.{name}", "install it").ok
+        with pytest.raises(TierwiseError, match="is not installed"):
+            mounts.run(f"mkfs.{name}")
 
 
 @needs_root

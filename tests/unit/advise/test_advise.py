@@ -109,6 +109,19 @@ def test_a_goal_inside_an_interval_is_likely_reached_or_missed(share: float, ver
     assert (reaching and goal.verdict(reaching.prediction)) == verdict
 
 
+def test_the_closest_to_a_goal_moves_nothing_that_gains_less_than_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for role, requests in {"log": 0.1, "data": 0.0002, "index": 0.0002}.items():
+        monkeypatch.setitem(REQUESTS, role, requests)
+    top = advise(predictor(), AdviceOptions(DEVICES)).fastest
+    assert top and top.prediction.rate_per_s
+    goal = Goal(what="tps", bound=1.15 * top.prediction.rate_per_s.value)
+    reaching = advise(predictor(), AdviceOptions(DEVICES, None, goal)).reaching
+    assert reaching and goal.verdict(reaching.prediction) == "likely missed"
+    assert set(reaching.placement) == {"log"}
+
+
 def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
     advice = advise(
         predictor(),

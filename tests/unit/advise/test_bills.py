@@ -110,9 +110,9 @@ def test_a_load_that_wears_a_drive_out_as_recorded_pays_for_the_next_one() -> No
 def test_columns_of_the_explorer_and_their_parts_agree_with_the_cost_of_each_placement(
     devices: list[str],
 ) -> None:
-    of = predictor()
-    advice = advise(of, AdviceOptions(devices))
-    data = page_data(subject(of, advice, Terms(), Path("shop")))
+    of, terms = predictor(), Terms(rebuildable="ram" in devices)
+    advice = advise(of, AdviceOptions(devices, terms=terms))
+    data = page_data(subject(of, advice, terms, Path("shop")))
     for billed, cost in zip(data["billed"], data["figures"]["cost"], strict=True):
         amounts = [data["bills"][number]["amount"] for number in billed]
         assert sum(amounts) == pytest.approx(cost, rel=1e-3, abs=1e-3)

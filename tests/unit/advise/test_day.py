@@ -225,7 +225,7 @@ def test_a_recording_that_breaks_the_limit_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "every_s", "each_s", "expected"),
-    [(3600, 10, 20, "--every"), (60, 600, 10, "--every"), (3600, 60, 2, "--each")],
+    [(3600, 10, 20, "--every"), (60, 600, 10, "--every"), (3600, 60, 2, "--burst")],
 )
 def test_a_plan_without_room_is_refused(seconds: float, every_s: float, each_s: float, expected: str) -> None:
     with pytest.raises(TierwiseError, match=expected):

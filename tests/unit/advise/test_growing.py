@@ -100,7 +100,7 @@ def test_an_answer_beyond_the_budget_is_said_to_be() -> None:
     assert "beyond the budget" in said
 
 
-def test_an_answer_keeps_files_in_memory_only_if_nothing_else_does_and_says_so() -> None:
+def test_an_answer_keeps_files_in_memory_only_if_they_can_be_rebuilt_and_says_so() -> None:
     small = Limited(footprints=dict.fromkeys(REQUESTS, 10**8))
 
     def advised(*devices: str, rebuildable: bool = False) -> Advice:
@@ -112,7 +112,8 @@ def test_an_answer_keeps_files_in_memory_only_if_nothing_else_does_and_says_so()
 
     assert answer(advised("ram", "nvme-dc")) == {"ssd-nvme-dc"}, "memory costs nothing here"
     assert answer(advised("ram", "nvme-dc", rebuildable=True)) == {"ram"}
-    memory = advised("ram")
+    assert answer(advised("ram")) == set()
+    memory = advised("ram", rebuildable=True)
     assert answer(memory) == {"ram"}
     assert "a restart of the machine loses the log" in growing_sentences(memory, grown(memory))[0]
 

@@ -91,7 +91,7 @@ def test_devices_are_ranked_by_gain_then_by_price() -> None:
     assert [device.best is None for device in advice.devices] == [False, False, False, True]
 
 
-def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed_or_all_that_helps() -> None:
+def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed() -> None:
     predictor, free = tables_predictor(TABLES), ("ram", "ssd-nvme-instance-store")
 
     def advised(*devices: str, rebuildable: bool = False) -> TableAdvice:
@@ -100,7 +100,7 @@ def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed_or_al
     first, memory, store = advised("ram", "instance-store", "gp3").devices
     assert (first.device, memory.device, store.device) == ("volume-aws-gp3", *free)
     assert not first.lost_at_stop and memory.lost_at_stop and store.lost_at_stop
-    assert memory.recommended and not store.sets, "an instance store holds files of replicas only"
+    assert not memory.sets and not store.sets, "they hold files of replicas only"
     assert advised("instance-store", "gp3", rebuildable=True).devices[0].device == free[1]
     with pytest.raises(TierwiseError, match="a stop of the machine takes all files"):
         advised("instance-store")
@@ -109,8 +109,11 @@ def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed_or_al
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--have", "ram"], "Caution: a power cut or a restart of the machine loses the selected tables"),
-        (["--have", "ram", "--devices", "instance-store"], "Left out, since a stop of the machine takes all"),
+        (
+            ["--have", "ram", "--rebuildable"],
+            "Caution: a power cut or a restart of the machine loses the selected tables",
+        ),
+        (["--have", "ram", "--devices", "gp3"], "Left out, since a stop of the machine takes all files: ram"),
         (["--devices", "instance-store", "--rebuildable"], "Caution: a stop of the machine loses the"),
         (["--have", "gp3", "--devices", "nvme-dc"], "The best sets by size on volume-aws-gp3"),
     ],
@@ -124,7 +127,19 @@ def test_an_answer_for_tables_says_what_a_stop_loses(options: list[str], expecte
 
 def test_a_page_says_what_a_restart_loses_of_the_tables_moved_to_memory(tmp_path: Path) -> None:
     page = tmp_path / "advice.html"
-    asked = ["advise", str(RECORDED), "--names", str(NAMES), "--seeds", "2", "--have", "ram", "-o", str(page)]
+    asked = [
+        "advise",
+        str(RECORDED),
+        "--names",
+        str(NAMES),
+        "--seeds",
+        "2",
+        "--have",
+        "ram",
+        "--rebuildable",
+        "-o",
+        str(page),
+    ]
     assert CliRunner().invoke(app, asked).exit_code == 0
     tables = page.read_text("utf-8").partition('id="tables"')[2].partition("</section>")[0]
     assert "restart of the machine loses the selected tables, since ram is memory" in tables

@@ -153,7 +153,7 @@ def test_compare_leads_from_recordings_to_verify(names: tuple[str, str]) -> None
     asked = ["compare", *(str(EXAMPLES / name) for name in names)]
     with pytest.raises(TierwiseError, match="a recording, and compare takes results") as caught:
         CliRunner().invoke(app, asked, catch_exceptions=False)
-    assert caught.value.fix.startswith(f"tierwise verify ADVICE.json {EXAMPLES / names[0]}")
+    assert caught.value.fix.startswith(f"tierwise verify FORECAST.json {EXAMPLES / names[0]}")
 
 
 def test_the_fake_has_all_roles() -> None:

@@ -79,7 +79,10 @@ def test_a_dsn_tells_the_engine(text: str, kind: str) -> None:
     [
         f"postgresql://me:{SECRET}@db/bench",
         f"postgresql://db/bench?password={SECRET}",
+        f"postgresql://db/bench?sslpassword={SECRET}",
         f"host=db password={SECRET}",
+        f"user='me'password={SECRET}",
+        f"host=db sslpassword={SECRET}",
         f"mysql://me:{SECRET}@db/bench",
         SECRET,
     ],
@@ -88,6 +91,15 @@ def test_a_password_on_the_command_line_is_refused(text: str) -> None:
     with pytest.raises(TierwiseError) as refused:
         sql_session.find(text, None)
     assert SECRET not in str(refused.value)
+
+
+def test_no_part_of_a_password_becomes_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(sql_session.VARIABLE, f"postgresql://me:half@{SECRET}@db/bench")
+    with pytest.raises(TierwiseError, match="write that @ as %40") as refused:
+        sql_session.find(None, None)
+    assert SECRET not in str(refused.value)
+    monkeypatch.setenv(sql_session.VARIABLE, "postgresql://me:half%40other@db/bench?options=-c%20a=b@c@d")
+    assert sql_session.find(None, None) is not None
 
 
 def test_a_file_is_refused_that_others_may_read(tmp_path: Path) -> None:

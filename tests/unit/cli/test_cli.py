@@ -58,6 +58,13 @@ def test_completion_is_there(shell: str) -> None:
     assert script.returncode == 0 and "COMPLETE" in script.stdout, script
 
 
+def test_a_plan_names_the_engine_that_is_run() -> None:
+    """The others of the study are run with --engine only."""
+    assert "crud on postgres (or mariadb, sqlite, rocksdb), " in tierwise("study", "show", "crud").stdout
+    planned = tierwise("study", "run", "crud", "--engine", "sqlite", "--dry-run").stdout
+    assert "crud on sqlite, scale" in planned
+
+
 def test_defaults_come_from_the_environment_and_a_file(tmp_path: Path) -> None:
     config = tmp_path / "tierwise"
     config.mkdir()

@@ -202,17 +202,18 @@ def test_what_is_not_worth_its_price_is_taken_where_a_p99_needs_it() -> None:
 
 
 @pytest.mark.parametrize("goal", [None, "p99=3ms"])
-def test_files_that_must_last_are_kept_in_memory_only_if_nothing_else_helps(goal: str | None) -> None:
+def test_files_that_must_last_are_kept_in_memory_only_if_they_can_be_rebuilt(goal: str | None) -> None:
     """Memory is cheaper and faster here than the drive."""
     wanted, at = Goal.parse(goal) if goal else None, RecordingAt("shop", str(EXAMPLES / "order-entry"))
 
-    def devices(candidates: tuple[str, ...]) -> set[str]:
-        rows = options_of(OptionsTask(at, candidates, Terms(), wanted, seeds=2))
+    def devices(candidates: tuple[str, ...], *, rebuildable: bool = False) -> set[str]:
+        rows = options_of(OptionsTask(at, candidates, Terms(rebuildable=rebuildable), wanted, seeds=2))
         assert isinstance(rows, DatabaseOptions)
         return {device for option in rows.options for device in option.placement.values()}
 
     assert devices(("ram", "ssd-nvme-dc")) == {"ssd-nvme-dc"}
-    assert devices(("ram",)) == {"ram"}
+    assert devices(("ram",)) == set()
+    assert devices(("ram",), rebuildable=True) == {"ram"}
 
 
 @needs_scipy

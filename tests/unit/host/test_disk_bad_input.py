@@ -38,7 +38,7 @@ def test_a_seed_of_what_is_not_random_is_refused() -> None:
 
 
 def test_missing_xfs_tools_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "_SEARCH_PATH", "/nowhere")
+    monkeypatch.setattr(mounts, "search_path", lambda: "/nowhere")
     with pytest.raises(TierwiseError, match="apt-get install xfsprogs"):
         mounts.require_tools("xfs", 1 << 30, "--fs")
 

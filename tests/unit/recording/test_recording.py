@@ -132,7 +132,7 @@ def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path)
     (left / "about.json").unlink()
     other = left / "notes.txt"
     other.write_text("mine")
-    with pytest.raises(TierwiseError, match="is no recording"):
+    with pytest.raises(TierwiseError, match=r"notes\.txt is no recording's file"):
         remove_recording(left)
     other.unlink()
     (left / "calls.parquet").rename(tmp_path / "mine")
@@ -142,6 +142,17 @@ def test_what_a_killed_recorder_left_is_removed_and_nothing_else(tmp_path: Path)
     (left / "calls.parquet").unlink()
     remove_recording(left)
     assert not left.exists()
+
+
+def test_what_others_have_put_into_a_recording_is_not_removed(tmp_path: Path) -> None:
+    made = write_recording(tmp_path / "made")
+    (made / "pages").mkdir()
+    with pytest.raises(TierwiseError, match="pages is no recording's file"):
+        remove_recording(made)
+    (made / "pages").rmdir()
+    (made / "buffer.json").touch()
+    remove_recording(made)
+    assert not made.exists()
 
 
 @pytest.mark.parametrize(

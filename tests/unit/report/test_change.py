@@ -141,6 +141,7 @@ def test_volumes_are_terraform(made: Change, snapshot: SnapshotAssertion) -> Non
     assert text == snapshot
     resources = hcl(text)
     assert len(resources["resource"]) == sum(1 for device in made.devices if device.startswith("volume"))
+    assert text.count("prevent_destroy = true") == len(resources["resource"])
     declared = {name.strip('"') for variable in resources["variable"] for name in variable}
     assert set(re.findall(r"var\.(\w+)", text)) == declared
 
@@ -196,6 +197,13 @@ def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
             assert not re.sub(r"\{% raw %\}.*\{% endraw %\}", "", script, flags=re.DOTALL).strip()
 
 
+def test_a_playbook_moves_no_files_whose_program_has_to_open_them_elsewhere() -> None:
+    """RocksDB opened without the moved log, and lost what it held."""
+    text = playbook(change(dict.fromkeys(Role, "ssd-nvme-dc"), engine="rocksdb"))
+    tasks = [task for play in yaml.safe_load(text) for task in play["tasks"]]
+    assert tasks and all("ansible.builtin.debug" in task for task in tasks)
+
+
 def test_an_engine_without_steps_has_no_playbook() -> None:
     with pytest.raises(TierwiseError, match="no steps are known"):
         playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="versant"))
@@ -204,7 +212,7 @@ def test_an_engine_without_steps_has_no_playbook() -> None:
 def test_jobs_are_the_recorded_requests(snapshot: SnapshotAssertion) -> None:
     text = fio_jobs(SPLIT, REQUESTS)
     assert text == snapshot
-    assert "filename=${DEVICE_FILE}" in text and "direct=1" in text
+    assert "directory=${DEVICE_DIRECTORY}\nfilename=tierwise-fio.test" in text and "direct=1" in text
 
 
 def test_sizes_are_split_in_whole_percentages() -> None:
@@ -251,7 +259,7 @@ def test_hostile_names_stay_text_in_every_format(tmp_path: Path) -> None:
         assert all(not re.search(r"\{[{%#]", value) for value in play["vars"].values())
     lines = fio_jobs(made, REQUESTS).splitlines()
     assert [line for line in lines if line.startswith("[")] == ["[global]", "[log]"]
-    assert [line for line in lines if line.startswith("filename")] == ["filename=${DEVICE_FILE}"]
+    assert [line for line in lines if line.startswith("filename")] == ["filename=tierwise-fio.test"]
 
 
 def test_an_advice_that_moves_nothing_changes_nothing(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tierwise.predict.devices import lost_at_stop
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.data import page_data
 from tierwise.report.document import Text
-from tierwise.report.recording.advice import advice_document, further_sentences
+from tierwise.report.recording.advice import advice_document, left_out_sentences
 from tierwise.report.recording.decision_words import headline, volatile_sentence
 from tierwise.report.recording.prediction import moving
 from tierwise.serve.recordings import make_page
@@ -99,17 +99,20 @@ def test_the_served_page_lists_tables_without_a_choice_of_them() -> None:
 
 
 @pytest.mark.parametrize("engine", ["postgres", "rocksdb"])
-def test_memory_is_advised_only_where_nothing_that_lasts_helps(
+def test_memory_is_advised_only_for_a_database_that_can_be_rebuilt(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restart loses what is in RAM, however fast and cheap it is."""
     monkeypatch.setitem(SERVICE_US, "ram", 1.0)
-    advice = advise(predictor(engine=engine), AdviceOptions(["ram", "gp3"]))
-    assert advice.fastest and lost_at_stop(advice.fastest.placement)
-    assert "which a power cut or a restart loses" in " ".join(further_sentences(advice))
-    assert not lost_at_stop(advice.decision.option.placement) and not advice.decision.stays
-    assert not any(lost_at_stop(move.moved) for move in advice.ladder)
-    alone = advise(predictor(engine=engine), AdviceOptions(["ram"]))
+    for goal in (None, Goal.parse("tps=1")):
+        advice = advise(predictor(engine=engine), AdviceOptions(["ram", "gp3"], goal=goal))
+        assert advice.fastest and not lost_at_stop(advice.fastest.placement)
+        assert "takes all files: ram. --rebuildable" in " ".join(left_out_sentences(advice))
+        assert not lost_at_stop(advice.decision.option.placement)
+        assert not any(lost_at_stop(move.moved) for move in [*advice.moves, *advice.ladder])
+    assert not advise(predictor(engine=engine), AdviceOptions(["ram", "gp3"])).decision.stays
+    assert advise(predictor(engine=engine), AdviceOptions(["ram"])).decision.stays, "it was advised"
+    alone = advise(predictor(engine=engine), AdviceOptions(["ram"], terms=Terms(rebuildable=True)))
     assert lost_at_stop(alone.decision.option.placement)
     sentences = [block.text for block in advice_document(alone) if isinstance(block, Text)]
     assert (

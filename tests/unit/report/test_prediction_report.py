@@ -54,6 +54,20 @@ def test_the_sentence_comes_first_and_gives_the_interval() -> None:
     assert "not validated" in text
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_placements_that_are_as_fast_the_one_with_fewest_moves_comes_first(
+    order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The indexes add less than quiet runs differ, so the first sentence moves the log alone."""
+    for role, requests in {"log": 0.1, "data": 0.0002, "index": 0.0002}.items():
+        monkeypatch.setitem(REQUESTS, role, requests)
+    of = predictor(model_error=ModelError())
+    places = [{"log": "nvme-dc"}, {"log": "nvme-dc", "index": "nvme-dc"}, {"all": "nvme-dc"}][::order]
+    answers = of.predict([Scenario(placement=place) for place in places])
+    text = text_of(prediction_document(of.run, of.as_recorded, answers))
+    assert text.startswith("Move the log to ssd-nvme-dc: ")
+
+
 def test_no_difference_is_called_that() -> None:
     of = predictor(model_error=ModelError())
     answers = of.predict([Scenario(placement={"log": "7k2"})])

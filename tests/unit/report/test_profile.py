@@ -144,7 +144,7 @@ def test_the_command_prints_tables_or_json(directory: Path, tmp_path: Path) -> N
     page = tmp_path / "profile.html"
     shown = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--html", str(page)])
     assert shown.exit_code == 0, shown.output
-    assert "Sessions spent 80\u00a0% log device, 20\u00a0% on CPU of their time." in shown.output
+    assert "Time of the sessions: 80\u00a0% log device, 20\u00a0% on CPU." in shown.output
     assert page.read_text("utf-8").startswith("<!doctype html>")
     read = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--format", "json"])
     answer = json.loads(read.stdout)

@@ -99,6 +99,26 @@ def test_a_prediction_begins_with_it(kind: str, monkeypatch: pytest.MonkeyPatch)
     assert first.startswith("This recording is not usable") and expected in second
 
 
+@pytest.mark.parametrize("by", [[], ["--by", "file"]])
+def test_a_profile_begins_with_it(by: list[str], tmp_path: Path) -> None:
+    recording, page = tmp_path / "rec", tmp_path / "profile.html"
+    recording.mkdir()
+    for file in (EXAMPLES / "order-entry").iterdir():
+        (recording / file.name).write_bytes(file.read_bytes())
+    content = json.loads((recording / "about.json").read_text())
+    (recording / "about.json").write_text(json.dumps(content | {"foreign_cpu_share": 0.4}))
+    names = tmp_path / "names.csv"
+    names.write_text(
+        "path,name,kind,table,size_bytes\nbase/5/16426,public.orders_pkey,index,public.orders,1\n"
+    )
+    asked = ["profile", str(recording), *([*by, "--names", str(names)] if by else ["--html", str(page)])]
+    first, second, *_ = CliRunner().invoke(app, asked, env={"COLUMNS": "400"}).stdout.splitlines()
+    assert first.startswith("This recording is not usable") and "Other programs used 40%" in second
+    if not by:
+        text = page.read_text("utf-8")
+        assert 0 < text.index("This recording is not usable") < text.index("Where the time went</")
+
+
 def test_a_verified_forecast_begins_with_it(tmp_path: Path) -> None:
     recording, forecast = tmp_path / "after", tmp_path / "forecast.json"
     asked = ["predict", str(EXAMPLES / "order-entry"), "--seeds", "2", "--format", "json"]

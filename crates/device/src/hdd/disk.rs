@@ -10,7 +10,7 @@ use super::queue::WriteCache;
 use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use crate::driver::{DueList, Forward, RESERVED};
-use crate::hdd::queue::Flushes;
+use crate::hdd::queue::FlushQueue;
 use crate::hdd::queue::Job;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 
@@ -28,7 +28,7 @@ pub struct Disk {
     pub(super) writes: WriteCache,
     /// Writes that wait for space in the write cache.
     pub(super) blocked: VecDeque<(RequestId, Request)>,
-    pub(super) flushes: Flushes,
+    pub(super) flushes: FlushQueue,
     /// End of the previous command, if that was a write.
     pub(super) last_write_end: Option<u64>,
     /// End of the previous command, if that was a read.
@@ -57,7 +57,7 @@ impl Disk {
             reads: ReadCache::new(&params.cache),
             writes: WriteCache::new(params),
             blocked: VecDeque::with_capacity(RESERVED),
-            flushes: Flushes::new(params.queue.flush_drains),
+            flushes: FlushQueue::new(params.queue.flush_drains),
             last_write_end: None,
             last_read_end: None,
             read_to: None,

@@ -259,14 +259,14 @@ pub(super) struct Pending {
 
 /// Flushes in order of arrival.
 #[derive(Debug)]
-pub(super) struct Flushes {
+pub(super) struct FlushQueue {
     pub(super) drains: bool,
     pub(super) pending: VecDeque<Pending>,
     /// Commands that a flush holds back.
     pub(super) held: VecDeque<(RequestId, Request)>,
 }
 
-impl Flushes {
+impl FlushQueue {
     pub(super) fn new(drains: bool) -> Self {
         Self {
             drains,

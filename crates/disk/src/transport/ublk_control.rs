@@ -48,7 +48,7 @@ struct ControlCommand {
 /// `struct ublksrv_ctrl_dev_info`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct DeviceInfo {
+struct UblkDeviceInfo {
     queues: u16,
     queue_depth: u16,
     state: u16,
@@ -167,13 +167,13 @@ impl Control {
 
     /// Makes a device, which waits for its server; gives its number.
     pub fn add(&mut self, mark: u64, size_bytes: u64, volatile_cache: bool) -> io::Result<u32> {
-        let mut info = DeviceInfo {
+        let mut info = UblkDeviceInfo {
             queues: 1,
             queue_depth: QUEUE_DEPTH as u16,
             largest_request_bytes: LARGEST_REQUEST_BYTES as u32,
             device: NEW_DEVICE,
             mark,
-            ..DeviceInfo::default()
+            ..UblkDeviceInfo::default()
         };
         self.command(ADD_DEVICE, NEW_DEVICE, Some(&mut info), 0)?;
         let most_sectors = (LARGEST_REQUEST_BYTES as u64 / SECTOR_BYTES) as u32;
@@ -227,7 +227,7 @@ impl Control {
             let Some(number) = number.and_then(|number| number.parse().ok()) else {
                 continue;
             };
-            let mut info = DeviceInfo::default();
+            let mut info = UblkDeviceInfo::default();
             // One that was deleted in between is nobody's.
             let known = self.command(DEVICE_INFO, number, Some(&mut info), 0);
             if known.is_ok() && info.mark == mark {
@@ -297,7 +297,7 @@ mod tests {
     fn commands_and_their_arguments_are_those_of_the_kernel() {
         assert_eq!(ADD_DEVICE, 0xc020_7504);
         assert_eq!(FEATURES, 0x8020_7513);
-        let sizes = (size_of::<DeviceInfo>(), size_of::<Parameters>());
+        let sizes = (size_of::<UblkDeviceInfo>(), size_of::<Parameters>());
         assert_eq!(sizes, (64, 64));
     }
 }

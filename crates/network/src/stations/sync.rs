@@ -8,7 +8,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::{SyncScript, TimeCategory};
+use tierwise_work::{SyncRequests, TimeCategory};
 
 use crate::block::storage::Owner;
 use crate::kernel::clock::TaskId;
@@ -82,7 +82,7 @@ impl<'a> Task<'a> {
     }
 
     /// The recorded sync.
-    fn script(&self, writes: &SyncWrites) -> Option<&'a SyncScript> {
+    fn script(&self, writes: &SyncWrites) -> Option<&'a SyncRequests> {
         let work = &self.program.work;
         match *writes {
             SyncWrites::Recorded { script, .. } => work.scripts.get(script as usize),
@@ -182,7 +182,7 @@ impl Machine<'_> {
 }
 
 /// First sector and end of the range a sync covers; everything where the work does not say.
-fn range(script: &SyncScript) -> (u64, u64) {
+fn range(script: &SyncRequests) -> (u64, u64) {
     match script.range.1 {
         0 => (0, u64::MAX),
         _ => script.range,

@@ -3,7 +3,7 @@
 use tierwise_network::{Mode, Outcome, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::constants::REQUEST_CPU_NS;
-use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncScript, Work};
+use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncRequests, Work};
 
 use crate::support::{
     MS, SECOND, all_on, cpu, memory, memory_text, session, shipped, update, work,
@@ -31,7 +31,7 @@ fn with_checkpoints() -> Work {
         role: Role::Data,
         script: 0,
     });
-    work.scripts = vec![SyncScript {
+    work.scripts = vec![SyncRequests {
         writes: vec![(0, 16), (1 << 23, 16)],
         flushes: 1,
         journal_writes: vec![],
@@ -277,7 +277,7 @@ fn pages_given_back_are_written_and_a_sync_waits_for_them() {
         script: 0,
     };
     let mut work = once_work(&[write(0, MEBIBYTE), give, cpu(10), sync]);
-    work.scripts = vec![SyncScript::default()];
+    work.scripts = vec![SyncRequests::default()];
     let outcome = once(&work, memory(5000.0));
     assert_eq!(all_written(&outcome), 1 << 20);
     assert!(
@@ -294,10 +294,10 @@ fn a_sync_writes_its_own_file_and_no_other() {
         script: 0,
     };
     let mut work = once_work(&[write(0, 64), write(4096, 64), sync]);
-    work.scripts = vec![SyncScript {
+    work.scripts = vec![SyncRequests {
         writes: vec![(8192, 8)],
         range: (4096, 8192),
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     assert_eq!(all_written(&once(&work, memory(10.0))), (64 + 8) * 512);
 }

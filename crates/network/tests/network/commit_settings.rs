@@ -4,7 +4,7 @@ use crate::support::{MS, SECOND, all_on, close, cpu, memory, session, update, wo
 use tierwise_network::{CommitSettings, DelayOption, Outcome, RoleIo, UnflushedCommits, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    CommitDelay, Grouping, Pace, Session, Step, SyncScript, TimeCategory, Turn, Work,
+    CommitDelay, Grouping, Pace, Session, Step, SyncRequests, TimeCategory, Turn, Work,
 };
 
 const SYNC_LOG: Step = Step::Sync {
@@ -96,9 +96,9 @@ fn a_sync_of_the_log_flushes_what_no_commit_waited_for() {
     let mut steps: Vec<Step> = update(200).repeat(10);
     steps.push(SYNC_LOG);
     let mut one = work(1, &steps, Grouping::Exclusive);
-    one.scripts = vec![SyncScript {
+    one.scripts = vec![SyncRequests {
         flushes: 1,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     let outcome = answer(&one, unflushed(60_000_000, false));
     close(rate(&outcome), 100.0, 0.01);
@@ -116,11 +116,11 @@ fn a_second_log_is_synced_by_each_so_manieth_group() {
     one.log = None;
     one.devices[0].roles.push((Role::Archive, 1 << 26, 1 << 22));
     one.footprints.push((Role::Archive, 1 << 22));
-    one.scripts = vec![SyncScript {
+    one.scripts = vec![SyncRequests {
         writes: vec![(0, 8)],
         flushes: 1,
         shared: true,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     let every = |groups| {
         let commits = CommitSettings {
@@ -137,10 +137,10 @@ fn a_second_log_is_synced_by_each_so_manieth_group() {
 #[test]
 fn commits_need_not_wait_for_the_replica() {
     let mut copied = work(1, &update(200), Grouping::LeaderFollower);
-    copied.scripts = vec![SyncScript {
+    copied.scripts = vec![SyncRequests {
         writes: vec![(1 << 20, 16)],
         flushes: 1,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     let steps = [Step::AwaitLog, cpu(20), SYNC_LOG, Step::Acknowledge];
     let copier = session("copier", 3, &steps);
@@ -256,10 +256,10 @@ fn pages_that_no_client_writes_are_left_out_with_their_syncs() {
         script: 0,
     };
     let mut one = work(1, &[cpu(200), write], Grouping::LeaderFollower);
-    one.scripts = vec![SyncScript {
+    one.scripts = vec![SyncRequests {
         writes: vec![(0, 16)],
         flushes: 1,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     let checkpointer = session("checkpointer", 1, &[cpu(100_000), write, sync]);
     let silent = |turn: &Turn| Turn {

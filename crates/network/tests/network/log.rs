@@ -3,7 +3,7 @@
 use tierwise_network::{Mode, Outcome, RoleIo, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    CommitDelay, Delay, Grouping, Session, Step, SyncScript, TimeCategory, Turn, Work,
+    CommitDelay, Delay, Grouping, Session, Step, SyncRequests, TimeCategory, Turn, Work,
 };
 
 use crate::support::{
@@ -74,11 +74,11 @@ fn ten_clients_share_syncs_of_a_second_log() {
     let place = (Role::Archive, 1 << 26, 1 << 22);
     shared.devices[0].roles.push(place);
     shared.footprints.push((place.0, place.2));
-    let script = |shared| SyncScript {
+    let script = |shared| SyncRequests {
         writes: vec![(0, 8)],
         flushes: 1,
         shared,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     };
     let syncs = |work: &Work| {
         let outcome = answer(work, &all_on(shipped("hdd-7k2"), 20 * SECOND, 1));
@@ -234,13 +234,13 @@ fn group_commit_gives_the_rate_of_its_markov_chain() {
 /// Clients that commit, and one who copies their log: each flush of the copy is one write.
 fn copied(clients: u32, waited_for: bool) -> Work {
     let mut work = work(clients, &update(200), Grouping::LeaderFollower);
-    work.scripts = vec![SyncScript {
+    work.scripts = vec![SyncRequests {
         writes: vec![(1 << 20, 16)],
         flushes: 1,
         journal_writes: Vec::new(),
         by_caller: false,
         shared: false,
-        ..SyncScript::default()
+        ..SyncRequests::default()
     }];
     let sync = Step::Sync {
         role: Role::Log,

@@ -4,7 +4,7 @@ use crate::support::{MS, all_on, hot_lock, memory};
 use proptest::prelude::*;
 use tierwise_network::{Mode, Outcome, Scenario, replay};
 use tierwise_recording::Role;
-use tierwise_work::{Delay, Grouping, Session, Step, SyncScript, Work};
+use tierwise_work::{Delay, Grouping, Session, Step, SyncRequests, Work};
 
 fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(vec![Role::Data, Role::Temp, Role::Index]);
@@ -88,7 +88,7 @@ fn any_work() -> impl Strategy<Value = Work> {
             })
             .collect();
         work.locks = vec![hot_lock(2)];
-        work.scripts = vec![SyncScript {
+        work.scripts = vec![SyncRequests {
             writes: vec![(64, 32)],
             flushes: 1,
             journal_writes: vec![(0, 8)],

@@ -8,8 +8,8 @@ use tierwise_device::{Library, Profile};
 use tierwise_network::{Mode, Scenario};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    Grouping, HotLock, LogRules, Pace, RecordedDevice, RecordedRequest, Session, Step, SyncScript,
-    Turn, Work,
+    Grouping, HotLock, LogRules, Pace, RecordedDevice, RecordedRequest, Session, Step,
+    SyncRequests, Turn, Work,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ pub fn cpu(time_us: u32) -> Step {
 pub fn log(grouping: Grouping) -> LogRules {
     LogRules {
         grouping,
-        scripts: vec![SyncScript {
+        scripts: vec![SyncRequests {
             writes: Vec::new(),
             flushes: 1,
             journal_writes: Vec::new(),

@@ -33,7 +33,7 @@ pub struct Stretch {
 
 /// File systems and devices that hold a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Base {
+pub struct BackingDevices {
     /// An overlay, then its upper directory's; empty for a raw device or an unknown file system.
     pub file_systems: Vec<String>,
     /// Several for btrfs; none for memory and network file systems.
@@ -149,12 +149,12 @@ impl BlockLayer {
 
     /// File systems and devices that hold a file with this `st_dev`. On btrfs and overlay, that is not the number of a
     /// device: the mount tells it.
-    pub fn under(&self, number: u64, mount: Option<&Mount>) -> Base {
+    pub fn under(&self, number: u64, mount: Option<&Mount>) -> BackingDevices {
         let file_system = mount.map(|mount| mount.file_system.clone());
         if let Some(upper) = mount.and_then(Mount::upper) {
             let below = self.under_path(&upper);
             let systems = file_system.into_iter().chain(below.file_systems);
-            return Base {
+            return BackingDevices {
                 file_systems: systems.collect(),
                 devices: below.devices,
             };
@@ -163,7 +163,7 @@ impl BlockLayer {
             (0, _) => mount.and_then(|mount| device_number(&mount.source)),
             known => Some(known),
         };
-        Base {
+        BackingDevices {
             file_systems: file_system.into_iter().collect(),
             devices: source
                 .and_then(|source| self.folder(source))
@@ -180,14 +180,14 @@ impl BlockLayer {
     }
 
     /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
-    pub fn under_path(&self, path: &Path) -> Base {
+    pub fn under_path(&self, path: &Path) -> BackingDevices {
         let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
         let found = found.map(|(number, mount)| self.under(number, mount.as_ref()));
         found.unwrap_or_default()
     }
 
     /// File systems and devices, each before those below it.
-    pub fn chain(&self, base: &Base) -> Vec<ChainLink> {
+    pub fn chain(&self, base: &BackingDevices) -> Vec<ChainLink> {
         let systems = base.file_systems.iter().zip(0..);
         let systems = systems.map(|(kind, depth)| ChainLink {
             depth,

@@ -6,7 +6,8 @@ use std::path::Path;
 use tierwise_recording::{ChainLink, Device, Role};
 
 use crate::host::block_layer::{
-    Base, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in, whole_disk,
+    BackingDevices, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in,
+    whole_disk,
 };
 use crate::host::paths::{self, Mount};
 use crate::host::processes::text;
@@ -219,7 +220,7 @@ impl Devices {
         Some(index as u32)
     }
 
-    fn describe(&self, base: &Base, mount: Option<&Mount>) -> BlockDevice {
+    fn describe(&self, base: &BackingDevices, mount: Option<&Mount>) -> BlockDevice {
         let first = &base.devices[0];
         let stretches = match base.devices.len() {
             1 => self.layer.stretches(first),

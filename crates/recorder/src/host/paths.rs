@@ -100,7 +100,11 @@ pub fn tree_sizes(
     mut role_of: impl FnMut(&str) -> Option<Role>,
 ) -> Option<TreeSizes> {
     fs::read_dir(directory).ok()?;
-    let (mut waiting, mut seen) = (vec![directory.to_owned()], HashSet::new());
+    let mut waiting = vec![directory.to_owned()];
+    // A link of the server's user may lead to `/`: all of the machine is no part of the database.
+    let above = directory.ancestors().skip(1).map(Path::to_owned);
+    let kernels = ["proc", "sys"].map(|name| root.join(name));
+    let mut seen: HashSet<_> = above.chain(kernels).flat_map(identity).collect();
     let mut sizes = TreeSizes::default();
     let mut role_bytes = BTreeMap::new();
     let mut count = |place: &Path, size_bytes: u64| {
@@ -264,6 +268,21 @@ mod tests {
         assert_eq!(found("/link/up"), root.join("data/file"));
         assert_eq!(found("/../../etc/passwd"), root.join("etc/passwd"));
         assert!(found("/loop").starts_with(root));
+    }
+
+    #[test]
+    fn links_to_directories_above_and_to_the_kernels_add_nothing() {
+        let folder = root();
+        let root = folder.path();
+        let data = root.join("data");
+        fs::write(data.join("base/1"), [0; 1000]).unwrap();
+        for (name, link) in [("other", "/"), ("proc", "/proc"), ("sys", "/sys")] {
+            fs::create_dir(root.join(name)).unwrap();
+            fs::write(root.join(name).join("file"), [0; 500]).unwrap();
+            symlink(link, data.join(name)).unwrap();
+        }
+        let sizes = tree_sizes(&data, &BTreeSet::new(), root, |_| None).unwrap();
+        assert_eq!(sizes.all_bytes, 1000);
     }
 
     #[test]

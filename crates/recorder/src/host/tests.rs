@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tierwise_recording::Role;
 
-use crate::host::block_layer::{Base, BlockLayer, EmulatedPartition, Stretch};
+use crate::host::block_layer::{BackingDevices, BlockLayer, EmulatedPartition, Stretch};
 use crate::host::devices::Devices;
 use crate::timeline::DeviceRange;
 
@@ -117,7 +117,10 @@ fn a_disk_is_told_with_its_model_and_whether_it_rotates() {
     assert_eq!(chain[1].label.as_deref(), Some("BIG"));
     let expected = (Some(true), None);
     assert_eq!((chain[1].rotational, chain[0].rotational), expected);
-    assert_eq!(layer.under(libc::makedev(9, 9), None), Base::default());
+    assert_eq!(
+        layer.under(libc::makedev(9, 9), None),
+        BackingDevices::default()
+    );
 }
 
 const SECTORS: &str = "size=2000000";

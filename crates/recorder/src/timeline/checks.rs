@@ -157,14 +157,14 @@ fn silent_cores(cores: &Cores) -> Check {
     let silent = cores.without_switches();
     let (missing, seen) = cores.arrivals();
     let which = match silent.as_slice() {
-        [] => "every core tells its switches from idle".to_owned(),
-        [cpu] => format!("core {cpu} does not tell its switches from idle"),
-        cpus => format!("cores {cpus:?} do not tell their switches from idle"),
+        [] => "switches from idle are recorded on every core".to_owned(),
+        [cpu] => format!("switches from idle are not recorded on core {cpu}"),
+        cpus => format!("switches from idle are not recorded on cores {cpus:?}"),
     };
     Check {
         name: "switches from idle are known".to_owned(),
         passed: true,
-        detail: format!("{which}; {missing} inferred, {seen} told"),
+        detail: format!("{which}; {missing} inferred, {seen} recorded"),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::transactions::hot_locks;
 use crate::transactions::sessions::Clients;
 use crate::transactions::turns::RawTurn;
 use crate::view::View;
-use crate::{Delay, Grouping, LogRules, Pace, Session, Step, SyncScript, Turn};
+use crate::{Delay, Grouping, LogRules, Pace, Session, Step, SyncRequests, Turn};
 
 // Turns written as steps: demands are kept, waits are dropped.
 
@@ -42,7 +42,7 @@ pub(crate) struct Emitter<'a> {
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
     /// Scripts of the leaders' flushes of the log.
-    pub(crate) log_scripts: Vec<SyncScript>,
+    pub(crate) log_scripts: Vec<SyncRequests>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
     /// Processor time in calls that read files.
@@ -264,8 +264,8 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
 }
 
 /// Scripts sampled evenly from all; an assumed one where the device's requests are not known.
-fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
-    let working: Vec<&SyncScript> = all.iter().filter(|script| script.flushes > 0).collect();
+fn kept(all: &[SyncRequests], seen: bool) -> Vec<SyncRequests> {
+    let working: Vec<&SyncRequests> = all.iter().filter(|script| script.flushes > 0).collect();
     if !seen || working.is_empty() {
         return vec![assumed(false)];
     }

@@ -71,7 +71,7 @@ pub enum Grouping {
 
 /// Device requests of one sync.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SyncScript {
+pub struct SyncRequests {
     /// Writes it waited for together, as (sector of the role's space, sectors); not pages dirtied by steps.
     pub writes: Vec<(u64, u32)>,
     /// First sector and end of the synced range, in the role's own space: its dirty pages are written.
@@ -92,7 +92,7 @@ pub struct LogRules {
     /// How commits share a flush.
     pub grouping: Grouping,
     /// Scripts of recorded flushes of the log, drawn at random; the appended bytes replace their writes.
-    pub scripts: Vec<SyncScript>,
+    pub scripts: Vec<SyncRequests>,
     /// Granule of a write to the log.
     pub page_bytes: u32,
     /// First sector and length of the log in its role's own space; it is written cyclically.
@@ -363,7 +363,7 @@ pub struct Work {
     /// Clients' sessions and background work.
     pub sessions: Vec<Session>,
     /// Device requests of syncs.
-    pub scripts: Vec<SyncScript>,
+    pub scripts: Vec<SyncRequests>,
     /// The rules of the log, if there is one.
     pub log: Option<LogRules>,
     /// Locks held over commits.

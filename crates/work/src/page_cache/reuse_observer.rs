@@ -130,7 +130,7 @@ impl LruStack {
         let before = before?;
         self.add(before, -1);
         // All last uses after the page's previous one, without this one.
-        Some(self.last.len() as u64 - 1 - u64::from(self.up_to(before)))
+        Some(self.last.len() as u64 - 1 - u64::from(self.prefix_sum(before)))
     }
 
     /// Pages that were used.
@@ -175,7 +175,7 @@ impl LruStack {
         }
     }
 
-    fn up_to(&self, at: u32) -> u32 {
+    fn prefix_sum(&self, at: u32) -> u32 {
         let (mut index, mut sum) = (at as usize + 1, 0);
         while index > 0 {
             sum += self.tree[index - 1];

@@ -1,7 +1,7 @@
 //! What calls on files ask of devices, and what syncs are for.
 
 use tierwise_recording::{BlockOp, CallKind, Device, NONE, Recording, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Step, SyncScript, Work};
+use tierwise_work::{Step, SyncRequests, Work};
 
 use crate::made::{Made, count, cpu_ns, work_of};
 
@@ -249,7 +249,7 @@ fn an_emulated_disk_that_no_role_lies_on_says_nothing() {
 const MS: u64 = 1_000_000;
 
 /// Scripts in the order of syncs.
-fn scripts(made: Made) -> Vec<SyncScript> {
+fn scripts(made: Made) -> Vec<SyncRequests> {
     let work = made.work();
     let steps = work.sessions[0].steps.iter();
     let synced = steps.filter_map(|step| match step {

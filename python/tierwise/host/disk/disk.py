@@ -423,6 +423,7 @@ class SilentDisk(Record):
 
     name: str
     mounts: list[Path]
+    """Where it is mounted."""
     problem: str
     """Why it gives no counters."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise.host import cgroups, interpreter, ledger, programs
+from tierwise.host import cgroups, interpreter, ledger, processes, programs
 from tierwise.model.errors import TierwiseError
 
 _PATIENCE_S = 30
@@ -86,12 +86,11 @@ def find(config: Path) -> list[int]:
 
 
 def _arguments(pid: int) -> list[bytes]:
-    """Command line of a process of the caller; empty for other users' processes."""
-    process = Path(f"/proc/{pid}")
+    """Command line of a process that the caller started; empty for other users' processes."""
     try:
-        if process.stat().st_uid != os.geteuid():
+        if processes.real_user(pid) != os.geteuid():
             return []
-        return (process / "cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
+        return Path(f"/proc/{pid}/cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
     except OSError:
         return []
 

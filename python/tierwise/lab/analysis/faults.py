@@ -143,7 +143,7 @@ def _row(group: Group, groups: Mapping[tuple[str, str, str], Group], seed: int) 
         ratio=_ratio(group, groups, seed),
         recovery_s=median(recoveries) if recoveries else None,
         clean_start_s=median(of_run.clean_start_s for _, of_run in group),
-        check=_check_name(cuts),
+        check=_name_of_check(cuts),
         problems=[problem for run in runs for problem in run.problems],
     )
 
@@ -163,7 +163,7 @@ def _ratio(group: Group, groups: Mapping[tuple[str, str, str], Group], seed: int
     return None if harm.durable or not ratios else median_interval(ratios, seed=seed)
 
 
-def _check_name(faults: Sequence[Fault]) -> str:
+def _name_of_check(faults: Sequence[Fault]) -> str:
     return next((fault.check.name for fault in faults if fault.check is not None), "")
 
 
@@ -239,7 +239,7 @@ def _death_row(group: Sequence[tuple[RunResult, DeviceDeaths]]) -> DeathRow:
         clean_start_s=median(of_run.clean_start_s for _, of_run in group),
         refused=next((death.refused for death in deaths if death.refused), None),
         damage=next((death.damage for death in deaths if death.damage), None),
-        check=_check_name(started),
+        check=_name_of_check(started),
         problems=[problem for run, _ in group for problem in run.problems],
     )
 

@@ -91,7 +91,7 @@ def read_set(name: str) -> list[RunResult]:
     if any((path / file).is_file() for file in (ABOUT_FILE, OBSERVATION_FILE)):
         raise TierwiseError(
             f"{name}: a recording, and compare takes results of studies",
-            f"tierwise verify ADVICE.json {name} compares a forecast with it, and says why they differ",
+            f"tierwise verify FORECAST.json {name} compares a forecast with it, and says why they differ",
         )
     if not path.exists() and ":" in name:
         before, _, engine = name.rpartition(":")

@@ -104,7 +104,9 @@ def _print_plan(study: studies.Study, skipped: Mapping[str, str], format: Format
     for name, several in swept.items():
         sweep.add(name, ", ".join(several))
     clients = "clients as swept" if "clients" in swept else numbers.counted(study.clients, "client")
-    facts = f"{study.workload} on {', '.join(study.engines)}, scale {study.scale:g}, {clients}"
+    first, *others = study.engines
+    engines = f"{first} (or {', '.join(others)})" if others else first
+    facts = f"{study.workload} on {engines}, scale {study.scale:g}, {clients}"
     source = [Text(f"Source: {study.source}.")] if study.source else []
     count = len(plan_runs(study, seed=0))
     runs = f"{facts}, {numbers.counted(study.repeats, 'repeat')}: {numbers.counted(count, 'run')}."

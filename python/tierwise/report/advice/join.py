@@ -15,7 +15,6 @@ from tierwise.device_models.instances import Instance
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Scenario
-from tierwise.predict.devices import lost_at_stop
 from tierwise.predict.machine import on_instance
 from tierwise.predict.ranking import Survey, placement_of, survey
 
@@ -87,8 +86,7 @@ class Subject:
         """Whether a placement can be told from staying, lengthens no median latency and, if the advice does
         not either, keeps nothing in memory that must last.
         """
-        memory = lost_at_stop(placement_of(prediction)) and not lost_at_stop(self.placement)
-        return not memory and is_told(prediction, self.advice.recorded)
+        return is_told(prediction, self.advice.recorded)
 
     @property
     def command(self) -> str:

@@ -113,7 +113,7 @@ def _task(step: Steps, guide: Guide, *, back: bool) -> dict[str, Any]:
         return task | {"ansible.builtin.debug": {"msg": _raw(f"By hand:\n{lines}")}}
     if guide.account != "root":
         task["become_user"] = guide.account
-    return task | {"ansible.builtin.shell": {"cmd": _raw(f"set -eu\n{lines}")}}
+    return task | {"ansible.builtin.shell": {"cmd": _raw(lines)}}
 
 
 def _raw(text: str) -> Block:

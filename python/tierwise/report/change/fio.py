@@ -21,7 +21,8 @@ _MOST_DEPTH = 256
 _RUNTIME_S = 60
 _GLOBAL = (
     "[global]",
-    "filename=${DEVICE_FILE}",
+    "directory=${DEVICE_DIRECTORY}",
+    "filename=tierwise-fio.test",
     "ioengine=libaio",
     "direct=1",
     "time_based=1",
@@ -41,8 +42,8 @@ def fio_jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> str:
 
 def _header() -> Iterator[str]:
     yield comment("The recorded requests of the roles that move, for a candidate device:")
-    yield comment("DEVICE_FILE=/mount/of/device/fio.test fio THIS_FILE")
-    yield comment("DEVICE_FILE is a new file on the device's file system, never a device: fio writes to it.")
+    yield comment("DEVICE_DIRECTORY=/mount/of/device fio THIS_FILE")
+    yield comment("fio writes tierwise-fio.test there, a file of at most 4 GiB: remove it afterwards.")
     yield comment("A recording does not tell fsync from fdatasync; fio asks as fast as the device answers.")
     yield ""
 

@@ -67,7 +67,8 @@ def _resource(
     yield comment(f"{', '.join(roles)}: {profile.summary} ({profile.name})")
     yield f'resource "{volume["resource"]}" "{"_".join(roles)}" {{'
     yield from (f"  {line}" for line in arguments.strip().splitlines())
-    yield "}"
+    # The files of a later advice have the same names: another type would replace a volume that holds data.
+    yield from ("", "  lifecycle {", "    prevent_destroy = true", "  }", "}")
 
 
 def _up(value: float) -> int:

@@ -10,7 +10,6 @@ from tierwise.model import numbers
 from tierwise.model.names import capitalized, join
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.predict import Estimate
-from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.report import document as doc
 from tierwise.report.recording.alternatives import (
     growing_blocks,
@@ -100,9 +99,6 @@ def fastest_sentence(advice: Advice) -> str:
     why = why or f"Predictions err by {margin} in the median, so this is no reason to choose it."
     if not fastest.prediction.faster:
         why = "It cannot be told from no gain, so this is no reason to choose it."
-    memory = lost_at_stop(fastest.placement) and not ephemeral(fastest.placement)
-    if memory and not lost_at_stop(option.placement):
-        why = "It keeps files in memory, which a power cut or a restart loses."
     return f"{other}, has {numbers.ratio(step.value)} times that rate: {gain} {price}. {why}"
 
 

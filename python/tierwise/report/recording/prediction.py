@@ -15,6 +15,7 @@ from tierwise.model.statistics import Interval
 from tierwise.predict import RECORDED, Estimate, JointPrediction, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.devices import ephemeral, lost_at_stop
 from tierwise.predict.ranking import Ranking
+from tierwise.predict.replayed import CHANCE
 from tierwise.predict.usability import Usability
 from tierwise.report import document as doc
 from tierwise.report.charts.builders import dot, dot_chart
@@ -240,11 +241,21 @@ def _subject(scenario: Scenario) -> str:
 
 
 def headline(answers: Sequence[Prediction]) -> list[str]:
-    """The best of the answers as a sentence, and a sentence for each that was refused."""
-    given = [answer for answer in answers if answer.speedup]
-    best = max(given, key=lambda answer: answer.speedup.value if answer.speedup else 0.0, default=None)
+    """The best of the answers as a sentence, and a sentence for each that was refused.
+
+    Of those that are as fast as the fastest, but for chance, the best is that with the fewest moves.
+    """
+    given = [(answer, answer.speedup.value) for answer in answers if answer.speedup]
+    fastest = max((speedup for _, speedup in given), default=0.0)
+    as_fast = [answer for answer, speedup in given if speedup * (1 + CHANCE) >= fastest]
     without = [answer for answer in answers if not answer.speedup]  # refused, or nothing was done
-    return [answer_sentence(answer) for answer in ([best] if best else []) + without]
+    best = sorted(as_fast, key=lambda answer: _moves(answer.scenario.placement))[:1]
+    return [answer_sentence(answer) for answer in [*best, *without]]
+
+
+def _moves(placement: Mapping[Role, str] | Mapping[str, str]) -> tuple[bool, int]:
+    """Sort key: a placement of all roles comes after those of some."""
+    return EVERYTHING in placement, sum(device != RECORDED for device in placement.values())
 
 
 def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
@@ -270,7 +281,7 @@ def lost_sentence(placement: Mapping[Role, str]) -> str:
         return ""
     files, names = role_names(lost), join(list(dict.fromkeys(placement[role] for role in lost)))
     if ephemeral(placement):
-        return f"Caution: a stop of the machine loses {files} on {names}: rebuild them when it starts."
+        return f"Caution: a stop of the machine loses {files} on {names}: rebuild these files when it starts."
     return f"Caution: a power cut or a restart of the machine loses {files}, since {names} is memory."
 
 

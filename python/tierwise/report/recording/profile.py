@@ -66,8 +66,7 @@ def _time_sentence(breakdown: Breakdown) -> str:
         return "No thread was seen."
     ordered = sorted(chief.parts.items(), key=lambda item: item[1], reverse=True)[:3]
     parts = [f"{numbers.percent(share)} {PART_NAMES[part]}" for part, share in ordered if share > 0]
-    name = CLASS_NAMES[chief.name].capitalize()
-    return f"{name} spent {', '.join(parts)} of their time."
+    return f"Time of the {CLASS_NAMES[chief.name]}: {', '.join(parts)}."
 
 
 def _saving_sentence(saved: Savings) -> str:
@@ -192,9 +191,19 @@ def profile_document(
 
 
 def profile_page(
-    name: str, breakdown: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
+    name: str,
+    breakdown: Breakdown,
+    saved: Savings,
+    warnings: Sequence[str],
+    extent: str | None = None,
+    unusable: Sequence[doc.Block] = (),
 ) -> doc.Page:
-    """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
+    """The profile with its chart, as a page for one file.
+
+    Args:
+        extent: that of an observation.
+        unusable: that the recording is not usable, before all else.
+    """
     chart = doc.Chart(
         "time",
         described_profile(breakdown),
@@ -204,6 +213,7 @@ def profile_page(
     return doc.Page(
         title=f"profile of {name}",
         header=[
+            *unusable,
             doc.Text("Where the time went", doc.Tone.HEADLINE),
             doc.Text(finding(breakdown, saved), doc.Tone.HEADLINE),
             doc.Text(f"{name}: {extent or recorded_text(breakdown)}"),

@@ -30,7 +30,7 @@ impl Control for Terminal {
     }
 
     fn say(&self, sentence: &str) {
-        eprintln!("{sentence}");
+        complain(sentence);
     }
 }
 
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Ok(Asked::Version) => {
-            println!("tierwise-record {}", env!("CARGO_PKG_VERSION"));
+            show(concat!("tierwise-record ", env!("CARGO_PKG_VERSION")));
             return ExitCode::SUCCESS;
         }
         Ok(Asked::Recording(order)) => order,
@@ -63,7 +63,8 @@ fn main() -> ExitCode {
 }
 
 fn refused(error: &UserError, status: u8) -> ExitCode {
-    eprintln!("error: {error}\nfix: {}", error.fix);
+    complain(&format!("error: {error}"));
+    complain(&format!("fix: {}", error.fix));
     ExitCode::from(status)
 }
 
@@ -77,7 +78,7 @@ fn print_summary(out: &std::path::Path, about: &About) {
         .filter_map(|file| Some(file.metadata().ok()?.len()))
         .sum();
     let out = out.display();
-    println!(
+    show(&format!(
         "{out}: {:.1} s of {}, {}, {}, {} lost, {}",
         about.duration_s,
         about.engine,
@@ -85,19 +86,57 @@ fn print_summary(out: &std::path::Path, about: &About) {
         counted(about.losses.recorded_events, "event"),
         about.losses.lost_events,
         megabytes(size_bytes)
-    );
+    ));
     let clients = about.clients.iter();
     for client in clients.filter(|client| !client.program.is_empty()) {
         let sessions = counted(u64::from(client.sessions), "session");
-        println!("client: {}, {sessions}", client.program);
+        show(&format!("client: {}, {sessions}", client.program));
     }
     let failed = about.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail));
     for warning in about.warnings.iter().cloned().chain(failed) {
-        println!("warning: {warning}");
+        show(&format!("warning: {warning}"));
     }
-    println!(
-        "not known without a connection: settings changed at run time, the engine's own counters"
-    );
-    println!("copy the directory to where tierwise is installed, then: tierwise profile {out}");
+    show("not known without a connection: settings changed at run time, the engine's own counters");
+    let next = "copy the directory to where tierwise is installed, then: tierwise profile";
+    show(&format!("{next} {out}"));
+}
+
+// The one way to a terminal: what is printed commands nothing, whatever name or message is in it.
+
+fn show(text: &str) {
+    println!("{}", printable(text));
+}
+
+fn complain(text: &str) {
+    eprintln!("{}", printable(text));
+}
+
+/// A text with a question mark for each control character, direction mark and separator but spaces.
+fn printable(text: &str) -> String {
+    let shown = |letter| if is_harmful(letter) { '?' } else { letter };
+    text.chars().map(shown).collect()
+}
+
+/// Whether Rust shows a letter as a code; a mark that belongs to the letter before it is none of these.
+fn is_harmful(letter: char) -> bool {
+    let after_another = String::from_iter(['a', letter]);
+    !"\"'\\".contains(letter) && after_another.escape_debug().count() > 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn what_is_printed_commands_no_terminal() {
+        let name = "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\u{8}\u{202e}\u{2028}\u{feff}\u{7f}";
+        assert_eq!(printable(name), "?]0;owned??2J???????");
+    }
+
+    #[test]
+    fn what_is_plain_is_printed_as_it_is() {
+        let text = "error: it's \"Bücher\\e\u{301}\" 名前 of 1 µs";
+        assert_eq!(printable(text), text);
+    }
 }

@@ -19,6 +19,8 @@ from tierwise.host.users import ServerUser
 from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.model.errors import TierwiseError
 
+_LONGEST_ANSWER_BYTES = 1 << 30
+"""As many as a file of results may have."""
 READY = b"\n"
 """The first byte from a worker that has loaded its engine."""
 
@@ -66,14 +68,20 @@ class WorkerLink:
         self._connection.close()
 
     def _receive(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._connection.makefile("rb") as lines:
-            for line in lines:
+        # The library in the worker has read what a stranger wrote: what is no answer ends the connection.
+        with (
+            contextlib.suppress(AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError),
+            self._connection.makefile("rb") as lines,
+        ):
+            while (line := lines.readline(_LONGEST_ANSWER_BYTES)).endswith(b"\n"):
                 reply = json.loads(line)
+                problem, result = reply.get("problem"), reply.get("result")
+                error = TierwiseError(*map(str, problem)) if problem else None
                 answer = self._waiting.pop(reply["number"])
-                if problem := reply.get("problem"):
-                    answer.set_exception(TierwiseError(*problem))
+                if error is not None:
+                    answer.set_exception(error)
                 else:
-                    answer.set_result(reply["result"])
+                    answer.set_result(result)
         with self._lock:
             self._open = False
         for answer in self._waiting.values():

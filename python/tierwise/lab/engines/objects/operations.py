@@ -37,7 +37,7 @@ _OPERATION = re.compile(
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """A set of objects with the same fields."""
 
     name: str
@@ -59,7 +59,7 @@ class Operation:
     """One operation, ready for arguments."""
 
     verb: str
-    kind: Kind
+    kind: ObjectKind
     places: tuple[int, ...] = ()
     """Positions of the fields that are set or looked up."""
     arguments: tuple[int, ...] = ()
@@ -68,19 +68,19 @@ class Operation:
     limit: int | None = None
 
 
-def parse_kind(statement: str, number: int) -> Kind:
+def parse_kind(statement: str, number: int) -> ObjectKind:
     """Read a declaration."""
     match = _KIND.fullmatch(statement.strip())
     if match is None:
         raise TierwiseError(f"{_shown(statement)} declares no kind of object", "write OBJECT name KEY ...")
     fields = tuple(field.split()[0] for field in names_in(match["fields"]))
-    kind = Kind(match["name"], number, match["key"], fields, tuple(names_in(match["indexes"] or "")))
+    kind = ObjectKind(match["name"], number, match["key"], fields, tuple(names_in(match["indexes"] or "")))
     for named in (kind.key, *kind.indexes):
         kind.place_of(named)
     return kind
 
 
-def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> Operation:
+def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, ObjectKind]) -> Operation:
     """Read an operation."""
     match = _OPERATION.fullmatch(statement.strip())
     if match is None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgpack
 
-from tierwise.lab.engines.objects.operations import Kind, Operation, Value, parse_operation
+from tierwise.lab.engines.objects.operations import ObjectKind, Operation, Value, parse_operation
 from tierwise.model.errors import StatementError, TierwiseError
 
 _OBJECTS, _INDEX = b"o", b"i"
@@ -26,22 +26,22 @@ def kind_key(number: int, name: str) -> bytes:
     return KINDS + struct.pack(">H", number) + name.encode()
 
 
-def objects_prefix(kind: Kind) -> bytes:
+def objects_prefix(kind: ObjectKind) -> bytes:
     """Key prefix of all objects of a kind."""
     return _OBJECTS + struct.pack(">H", kind.number)
 
 
-def object_key(kind: Kind, key: Value) -> bytes:
+def object_key(kind: ObjectKind, key: Value) -> bytes:
     """Key of an object."""
     return objects_prefix(kind) + _ordered(key)
 
 
-def index_prefix(kind: Kind, field: str, value: Value) -> bytes:
+def index_prefix(kind: ObjectKind, field: str, value: Value) -> bytes:
     """Key prefix of the index entries of all objects with that value in that field."""
     return _INDEX + struct.pack(">HH", kind.number, kind.indexes.index(field)) + _ordered(value)
 
 
-def index_keys(kind: Kind, values: Sequence[Value]) -> list[bytes]:
+def index_keys(kind: ObjectKind, values: Sequence[Value]) -> list[bytes]:
     """Index entries of an object in all indexes of its kind; each entry's value is the object's key."""
     own = _ordered(values[kind.place_of(kind.key)])
     return [index_prefix(kind, field, values[kind.place_of(field)]) + own for field in kind.indexes]
@@ -73,7 +73,7 @@ _LOCK_TIMEOUT_S = 1.0
 class Store(Protocol):
     """A sorted map from bytes to bytes, shared by all sessions, with the kinds of its objects."""
 
-    kinds: dict[str, Kind]
+    kinds: dict[str, ObjectKind]
     locks: Locks
 
     def get(self, key: bytes) -> bytes | None:
@@ -177,7 +177,7 @@ def arranged(operation: Operation, given: Sequence[Value]) -> list[Value]:
     return values
 
 
-def put(transaction: Transaction, kind: Kind, values: list[Value]) -> None:
+def put(transaction: Transaction, kind: ObjectKind, values: list[Value]) -> None:
     """Store an object and its entries in all indexes."""
     key = object_key(kind, values[kind.place_of(kind.key)])
     transaction.put(key, bytes(msgpack.packb(values)))

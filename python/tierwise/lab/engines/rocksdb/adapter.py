@@ -14,7 +14,7 @@ from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 
 from tierwise.lab.engines.commits import CommitSession
 from tierwise.lab.engines.embedded.adapter import Adapter, Opening
-from tierwise.lab.engines.objects.operations import Kind, parse_kind
+from tierwise.lab.engines.objects.operations import ObjectKind, parse_kind
 from tierwise.lab.engines.objects.store import KINDS, Locks, ObjectClient, Pair, Store, kind_key
 from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
 from tierwise.model.errors import TierwiseError
@@ -188,7 +188,7 @@ class RocksAdapter(Adapter):
     """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, ObjectKind] = {}
         self.locks = Locks()
         self._unsynced = WriteOptions()
 
