@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console, typed
-from tierwise.cli.output import Format, FormatOption, OutputFile, show, warn
+from tierwise.cli.output import Format, FormatOption, OutputFile, require_profile_name, show, warn
 from tierwise.cli.printing import echo
 from tierwise.device_models import profiles, simulation
 from tierwise.device_models.profiles import Profile, import_drive
@@ -144,6 +144,7 @@ def probe(
 
     A file is made in PATH and removed again; no other is touched. -o writes a profile of the device.
     """
+    require_profile_name(output)
     require("lab", "device probe", ["numpy"])
     clean.clean_before(warn)
     options = Options(
@@ -205,6 +206,7 @@ def import_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Make a profile from a measured drive's files; nothing is fitted to requests."""
+    require_profile_name(output)
     drive = import_drive(geometry, seek)
     if output is not None:
         write_file(output, drive.text.encode())

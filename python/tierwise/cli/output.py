@@ -99,6 +99,12 @@ OutputFile = Annotated[Path | None, file_option("-o", "--output", help="file to 
 Png = Annotated[Path | None, file_option("--png", help="file to draw the chart into")]
 
 
+def require_profile_name(output: Path | None) -> None:
+    """Refuse a file for a profile that no command would take for one."""
+    if output is not None and output.suffix != ".toml":
+        raise TierwiseError(f"--output: {str(output)!r} is no profile", "name a file that ends in .toml")
+
+
 def require_html(output: Path | None) -> None:
     """Refuse a file for a page that is not named as one."""
     if output is not None and output.suffix != ".html":

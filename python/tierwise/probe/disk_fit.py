@@ -110,7 +110,7 @@ class Seeks:
     """Seeks, including the command's overhead and the transfer, in µs.
 
     A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``.
-    ``spread_us`` is the revolution estimated from the spread of the reads.
+    ``read_median_us`` is of reads at random places; ``spread_us`` is the revolution by their spread.
     """
 
     single_us: float
@@ -159,7 +159,7 @@ def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_
         root_us=root,
         slope_us=slope,
         reads=len(time_us),
-        read_median_us=float(np.median(reads.times_us)),
+        read_median_us=float(np.median(reads.times_us[1::2])),
         spread_us=spread_us,
     )
 

@@ -1,30 +1,48 @@
 """Fits the parameters of a solid-state disk, or of memory, from times alone.
 
+Every time is a mean, so that the profile does as many requests a second as were measured, also of a device
+with a few slow ones.
+
 - Latency: random reads and writes of 4 KiB, one at a time, less the host's processor time for each:
   a prediction has that of the recorded threads.
 - A unit's read time: eight readers of the same block wait for one unit, so their rate is the rate of
   one unit. If a cache serves them (the rate exceeds the rate of one unit), four fifths of
-  the latency are used, an estimate.
+  the latency are used, an estimate. If random reads at depth 64 do no more than they, a limit of I/Os, as of
+  a volume, acts as one unit.
 - Units in parallel: random reads at depth 64. Reads fall on ``c`` units at random, which leaves some
   idle; with ``n`` readers and a constant service time ``s`` the rate is about ``c/s · n/(n + 0.6·c)``
-  (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``, with the highest
-  rate of the repeats, because a busy host only lowers it.
-- Link: the highest rate of large requests, reads or writes.
-- Program time: random writes at depth 64 on a fully written file, times the units.
-- Flush: with nothing to write, likewise; and the additional time after a write.
+  (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``. The unit's time is then
+  set so that the model does the measured rate: ``c`` is a whole number.
+- Program time: likewise, from random writes at depth 64 on a fully written file.
+- Link: the rates of large requests, of reads and of writes.
+- Flush: with nothing to write; and after a write, as a log has it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
+from tierwise.model import executor
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.probe.samples import BLOCK_BYTES, at_random, flushes, host_cpu_us, sample_patterns, settle
-from tierwise.results.measurements import FlushTimes, Latency, PatternResult
+from tierwise.probe.samples import (
+    BLOCK_BYTES,
+    appends,
+    flush_ends_us,
+    flushes,
+    host_cpu_us,
+    sample_patterns,
+    settle,
+    times_us,
+)
+from tierwise.results.measurements import PatternResult
 
 PATTERNS = (
     "rnd4k-q1t1-read",
@@ -33,12 +51,23 @@ PATTERNS = (
     "randwrite-4k-qd64",
     "seq1m-q8t1-read",
     "seq1m-q8t1-write",
+    "seq1m-q1t1-read",
+    "rnd4k-q32t1-read",
 )
 _HOST_CPU_S = 0.2
+_DEEP_READ, _DEEP_WRITE = PATTERNS[2:4]
+_HALF_DEEP_READ = PATTERNS[-1]
 _READERS = 64
 _IDLE_FACTOR = 0.6
 _SAME_BLOCK_READERS = 8
 _MOST_UNITS = 4096
+_LEAST_US = 0.1
+_LARGE_BYTES = 1 << 20
+_LONGEST_S = 10.0
+_MOST_MODELLED = 200_000
+"""Requests that the model serves for a rate."""
+_TRIES = 12
+_CLOSE = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,48 +75,77 @@ class FlashFit:
     """Parameters; times in µs, rates in 10^6 bytes a second, each with the interval of its repeats.
 
     Attributes:
-        read_latency_us: random read of 4 KiB at depth 1, less the host's part.
+        read_latency_us: mean random read of 4 KiB at depth 1, less the host's part.
         write_latency_us: likewise, of a write.
+        read_cpu_us: the host's part of a read.
+        write_cpu_us: likewise, of a write.
         unit_read_us: one unit's time for a read.
         unit_seen: whether that was measured; otherwise it is estimated from the latency.
         units: number of units that work in parallel.
+        program_us: time that a unit is busy with a write of 4 KiB.
+        read_iops: random reads at depth 64.
+        half_deep_read_iops: likewise at depth 32.
         write_iops: random writes at depth 64.
+        written_bytes: by a repeat of those.
         read_mb_per_s: large reads in sequence.
-        link_mb_per_s: highest rate seen.
+        write_mb_per_s: large writes in sequence.
+        alone_mb_per_s: large reads in sequence, one at a time.
         flush_us: with nothing to write.
-        flush_waits_us: additional time of a flush right after a write.
+        flush_after_write_us: right after a write.
         span_bytes: size of the probed span.
     """
 
     read_latency_us: Interval
     write_latency_us: Interval
+    read_cpu_us: float
+    write_cpu_us: float
     unit_read_us: float
     unit_seen: bool
     units: int
+    program_us: float
     read_iops: Interval
+    half_deep_read_iops: Interval
     write_iops: Interval
+    written_bytes: int
     read_mb_per_s: Interval
-    link_mb_per_s: float
+    write_mb_per_s: Interval
+    alone_mb_per_s: Interval
     flush_us: float
-    flush_waits_us: float
+    flush_after_write_us: float
     span_bytes: int
 
     @property
-    def stripe_kib(self) -> int:
-        """Power of two such that all units together give the rate of large reads; at least 4."""
-        kib = self.read_mb_per_s.estimate * self.unit_read_us / self.units / 1024
-        return int(min(max(2 ** round(math.log2(max(kib, 1))), 4), 1024))
+    def link_mb_per_s(self) -> float:
+        """Rate of large reads, or of small ones if they are faster."""
+        return max(self.read_mb_per_s.estimate, self.read_iops.estimate * BLOCK_BYTES / 1e6)
 
     @property
-    def program_us(self) -> float:
-        """Time that a unit is busy with a write of 4 KiB."""
-        return self.units / self.write_iops.estimate * 1e6
+    def link_write_mb_per_s(self) -> float:
+        """Rate of large writes, or of small ones if they are faster."""
+        return max(self.write_mb_per_s.estimate, self.write_iops.estimate * BLOCK_BYTES / 1e6)
+
+    @property
+    def stripe_kib(self) -> int:
+        """Power of two such that large requests take their time alone, and do their rates at depth 8."""
+        overhead_us = self.read_latency_us.estimate - self.unit_read_us
+        alone_us = _LARGE_BYTES / self.alone_mb_per_s.estimate
+        rest_us = alone_us - overhead_us - _LARGE_BYTES / self.link_mb_per_s
+        bytes_of = (
+            _LARGE_BYTES / self.units / max(rest_us / self.unit_read_us, 1),
+            self.read_mb_per_s.estimate * self.unit_read_us / self.units,
+            self.write_mb_per_s.estimate * self.program_us / self.units,
+        )
+        return int(min(max(2 ** math.ceil(math.log2(max(bytes_of) / 1024)), 4), 1024))
+
+    @property
+    def protected(self) -> bool:
+        """Whether a flush after a write does not wait for a program."""
+        return self.flush_after_write_us < self.flush_us + self.program_us
 
 
 def fit_flash(
     target: _core.ProbeTarget,
     taken: Mapping[str, Sequence[PatternResult]],
-    flush: FlushTimes,
     seconds: float,
     repeats: int,
     random: Random,
@@ -95,45 +153,100 @@ def fit_flash(
     """Fit from earlier pattern results and measure the missing ones, in about ``seconds``."""
     missing = [pattern for pattern in PATTERNS if pattern not in taken]
     samples = dict(taken)
-    samples |= sample_patterns(target, missing, repeats, 0.8 * seconds, random, lambda _: None)
-    kinds = [at_random(target, op, BLOCK_BYTES, random) for op in ("R", "W")] + [flushes()]
-    read_cpu_us, write_cpu_us, flush_cpu_us = (host_cpu_us(target, kind, _HOST_CPU_S) for kind in kinds)
-    reads, writes = samples["rnd4k-q1t1-read"], samples["rnd4k-q1t1-write"]
-    read = median_interval([_latency_us(sample.read, read_cpu_us) for sample in reads])
-    write = median_interval([_latency_us(sample.write, write_cpu_us) for sample in writes])
-    read_iops = median_interval([sample.rate_per_s for sample in samples["randread-4k-qd64"]])
-    link = max(sample.mb_per_s for name in PATTERNS[-2:] for sample in samples[name])
+    samples |= sample_patterns(target, missing, repeats, 0.7 * seconds, random, lambda _: None)
+    rates = {name: median_interval([sample.rate_per_s for sample in samples[name]]) for name in PATTERNS}
+    read_cpu_us, write_cpu_us = (
+        _cpu_us(target, alone, rates[deep].estimate, random)
+        for alone, deep in zip(PATTERNS[:2], PATTERNS[2:4], strict=True)
+    )
     settle(target, random)
-    unit_us, seen = _unit_read_us(target, read.estimate, 0.2 * seconds)
-    flush_us = max(flush.flush_us - flush_cpu_us, 0.0)
+    read = _latency(samples[PATTERNS[0]], read_cpu_us)
+    unit_us, seen = _unit_read_us(target, read.estimate, rates[_DEEP_READ].estimate, 0.1 * seconds)
+    write = _latency(samples[PATTERNS[1]], write_cpu_us)
+    flush_us = statistics.mean(times_us(target, flushes(), 0.1 * seconds))
+    ends_us = flush_ends_us(target, appends(target, BLOCK_BYTES, random), 0.1 * seconds)
+    flush_us = max(flush_us - write_cpu_us, 0.0)
+    cycle_us = float(ends_us[-1] - ends_us[0]) / (len(ends_us) - 1)
+    units = _units(rates[_DEEP_READ].estimate, unit_us)
     return FlashFit(
         read_latency_us=read,
         write_latency_us=write,
+        read_cpu_us=read_cpu_us,
+        write_cpu_us=write_cpu_us,
         unit_read_us=unit_us,
         unit_seen=seen,
-        units=_units(max(sample.rate_per_s for sample in samples["randread-4k-qd64"]), unit_us),
-        read_iops=read_iops,
-        write_iops=median_interval([sample.rate_per_s for sample in samples["randwrite-4k-qd64"]]),
+        units=units,
+        program_us=units / rates[_DEEP_WRITE].estimate * 1e6,
+        read_iops=rates[_DEEP_READ],
+        half_deep_read_iops=rates[_HALF_DEEP_READ],
+        write_iops=rates[_DEEP_WRITE],
+        written_bytes=min(sample.bytes for sample in samples[_DEEP_WRITE]),
         read_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q8t1-read"]]),
-        link_mb_per_s=link,
+        write_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q8t1-write"]]),
+        alone_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q1t1-read"]]),
         flush_us=flush_us,
-        flush_waits_us=max(flush.write_flush_4k_us - flush.write_4k_us - flush.flush_us, 0.0),
+        flush_after_write_us=max(cycle_us - 2 * write_cpu_us - write.estimate, flush_us),
         span_bytes=target.size_bytes,
     )
 
 
-def _latency_us(latency: Latency | None, cpu_us: float) -> float:
-    assert latency is not None, "the pattern has requests of this kind"
-    return max(latency.p50_us - cpu_us, 0.1)
+def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit:
+    """The fit whose profile, as ``text_of`` writes it, does the measured rates of random requests."""
+
+    def per_s(fit: FlashFit, pattern: str, wanted: float) -> float:
+        virtual_s = min(_MOST_MODELLED / wanted, _LONGEST_S)
+        model = profiles.parse(text_of(fit), Path("probed.toml"))
+        return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
+
+    def solved(fit: FlashFit, pattern: str, wanted: float, name: str, most_us: float) -> FlashFit:
+        for _ in range(_TRIES):
+            ratio = per_s(fit, pattern, wanted) / wanted
+            if abs(ratio - 1) < _CLOSE:
+                break
+            fit = replace(fit, **{name: min(max(getattr(fit, name) * ratio, _LEAST_US), most_us)})
+        return fit
+
+    transfer_us = BLOCK_BYTES / fit.link_mb_per_s
+    most_us = max(fit.read_latency_us.estimate - transfer_us, _LEAST_US)
+    wanted = fit.read_iops.estimate
+    fit = solved(fit, _DEEP_READ, wanted, "unit_read_us", most_us)
+    # A unit is busy for no longer than a request takes: fewer of them do less.
+    while fit.units > 1 and per_s(fit, _DEEP_READ, wanted) > wanted * (1 + 2 * _CLOSE):
+        fit = solved(replace(fit, units=fit.units - 1), _DEEP_READ, wanted, "unit_read_us", most_us)
+    # Fewer units with shorter reads leave less idle at lower depths.
+    half = min(fit.half_deep_read_iops.estimate, wanted)
+    while not fit.unit_seen and fit.units > 1 and per_s(fit, _HALF_DEEP_READ, half) < half * (1 - 2 * _CLOSE):
+        fit = solved(replace(fit, units=fit.units * 2 // 3), _DEEP_READ, wanted, "unit_read_us", most_us)
+    wanted = fit.write_iops.estimate
+    fit = replace(fit, program_us=fit.units / wanted * 1e6)
+    return solved(fit, _DEEP_WRITE, wanted, "program_us", math.inf)
 
 
-def _unit_read_us(target: _core.ProbeTarget, latency_us: float, seconds: float) -> tuple[float, bool]:
+def _cpu_us(target: _core.ProbeTarget, alone: str, deep_per_s: float, random: Random) -> float:
+    """Processor time of the host for a request.
+
+    That of a request alone may pass while the device works, as in a guest that hands it to the hypervisor.
+    What the requests of depth 64 took each is a bound: one thread serves them all.
+    """
+    threads = 1 if target.engine == "io_uring" else executor.usable()
+    return min(host_cpu_us(target, alone, _HOST_CPU_S, random.getrandbits(32)), threads / deep_per_s * 1e6)
+
+
+def _latency(alone: Sequence[PatternResult], cpu_us: float) -> Interval:
+    """From one request to the next, less the processor time."""
+    return median_interval([max(1e6 / sample.rate_per_s - cpu_us, _LEAST_US) for sample in alone])
+
+
+def _unit_read_us(
+    target: _core.ProbeTarget, latency_us: float, deep_per_s: float, seconds: float
+) -> tuple[float, bool]:
     """Read time of one unit, and whether it was measured."""
     same = [("R", 0, BLOCK_BYTES)] * 100_000
     done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, 0.05))
     ends_us = sorted(end_ns / 1e3 for _, _, end_ns in done)
     each_us = (ends_us[-1] - ends_us[0]) / (len(ends_us) - 1) if len(ends_us) > 1 else 0.0
-    seen = 0.3 * latency_us < each_us <= latency_us
+    limited = 0.8 < each_us * deep_per_s / 1e6 < 1.25
+    seen = each_us <= latency_us and (limited or each_us > 0.3 * latency_us)
     return (each_us, True) if seen else (0.8 * latency_us, False)
 
 

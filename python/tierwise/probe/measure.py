@@ -19,7 +19,7 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
 from tierwise.probe import flush as trouble
 from tierwise.probe.disk_fit import fit_disk
-from tierwise.probe.flash_fit import fit_flash
+from tierwise.probe.flash_fit import FlashFit, fit_flash, meeting_rates
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
 from tierwise.probe.profile_text import Origin, disk_text, flash_text, memory_text
@@ -112,8 +112,10 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         day = now.strftime("%Y-%m-%d")
         origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
         progress("fit")
-        profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
-        warnings += [] if profile is None else contradictions(profile, patterns)
+        profile = None
+        if options.fit:
+            profile, apart = fitted(target, patterns, flush, origin, options, random)
+            warnings += apart
         return ProbeReport(
             path=str(path),
             device=place.label,
@@ -177,41 +179,73 @@ def fitted(
     origin: Origin,
     options: Options,
     random: Random,
-) -> str:
-    """TOML text of a profile of the kind that matches the device's behaviour."""
+) -> tuple[str, list[str]]:
+    """TOML text of a profile of the kind that matches the device, and what it contradicts."""
     seconds = _SHARES["fit"] * options.seconds
     if flush.device_class == "disk":
-        return disk_text(fit_disk(target, seconds, options.repeats, random), origin)
-    fit = fit_flash(target, patterns, flush.times, seconds, options.repeats, random)
+        disk = disk_text(fit_disk(target, seconds, options.repeats, random), origin)
+        # A limit of I/Os may delay reads as long as a disk takes for them.
+        if not contradictions(disk, patterns, most_apart=_NO_DISK):
+            return disk, contradictions(disk, patterns)
+    fit = fit_flash(target, patterns, seconds, options.repeats, random)
     if flush.device_class == "memory":
-        return memory_text(fit, origin)
+        memory = memory_text(fit, origin)
+        # A loop device answers as fast, and does no more requests at depth than its threads.
+        apart = contradictions(memory, patterns, fit.read_cpu_us, fit.write_cpu_us)
+        if not any(" of rnd4k-q32t1-" in text for text in apart):
+            return memory, apart
     write_back = flush.write_cache == "write back"
-    protected = not write_back or fit.flush_waits_us < 0.5 * fit.program_us
-    return flash_text(fit, origin, protected, write_back)
+
+    def text(fit: FlashFit) -> str:
+        return flash_text(fit, origin, not write_back or fit.protected, write_back)
+
+    profile = text(meeting_rates(fit, text))
+    return profile, contradictions(profile, patterns, fit.read_cpu_us, fit.write_cpu_us)
 
 
-_MOST_APART = 2.0
-"""Ratio of a profile's rate to the measured one above which predictions would be of another device."""
-_MODELLED = 2000
-"""Requests that the model serves for a rate."""
+_MOST_APART = 1.25
+"""Ratio of a profile's rate to the measured one that is worth a warning."""
+_NO_DISK = 2.0
+"""Ratio above which the device is no disk: fits of modelled disks came within 1.2."""
+_MOST_MODELLED = 200_000
+_LONGEST_S = 10.0
 
 
-def contradictions(profile: str, patterns: Mapping[str, Sequence[PatternResult]]) -> list[str]:
-    """One line for each random pattern of CrystalDiskMark that the fitted profile serves at another rate.
+def contradictions(
+    profile: str,
+    patterns: Mapping[str, Sequence[PatternResult]],
+    read_cpu_us: float = 0.0,
+    write_cpu_us: float = 0.0,
+    *,
+    most_apart: float = _MOST_APART,
+) -> list[str]:
+    """One line for each pattern of CrystalDiskMark that the fitted profile serves at another rate.
 
     Writes of a disk are left out: a cache takes in as many as it has room for.
+
+    Args:
+        profile: TOML text.
+        patterns: the repeats of each pattern.
+        read_cpu_us: processor time of the host for a read, which is no part of the profile.
+        write_cpu_us: likewise, for a write.
+        most_apart: ratio of the rates up to which they agree.
     """
     model = profiles.parse(profile, Path("probed.toml"))
     texts = []
     for name in CRYSTALDISKMARK.values():
-        if not name.startswith("rnd") or (model.kind == "hdd" and "write" in name):
+        if model.kind == "hdd" and "write" in name:
             continue
         measured = statistics.median([result.rate_per_s for result in patterns[name]])
-        modelled = simulate(model, Job(preset=name, count=_MODELLED)).iops
-        if not 1 / _MOST_APART <= modelled / max(measured, 1e-9) <= _MOST_APART:
+        virtual_s = min(_MOST_MODELLED / max(measured, 1e-9), _LONGEST_S)
+        modelled = simulate(model, Job(preset=name, virtual_s=virtual_s)).iops
+        cpu_us = read_cpu_us if "read" in name else write_cpu_us
+        step_us = 1e6 / modelled
+        modelled = 1e6 / (step_us + cpu_us if "q1t1" in name else max(step_us, cpu_us))
+        if not 1 / most_apart <= modelled / max(measured, 1e-9) <= most_apart:
             texts.append(
                 f"the profile does {modelled:,.0f} requests a second of {name}, and {measured:,.0f} were "
-                "measured: the device or the load on this machine varied; probe again, for longer"
+                "measured: predictions of such requests would be as far off; if the load on this machine "
+                "varied, probe again, for longer"
             )
     return texts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,18 +36,34 @@ def _zones(fit: DiskFit, capacity_bytes: int) -> list[Table]:
     for rate in fit.media_mb_per_s:
         sectors = max(round(rate.estimate * revolution_us / SECTOR_BYTES), 8)
         cylinders = max(round(capacity_bytes / ZONES / (sectors * SECTOR_BYTES * _SURFACES)), 1)
-        skew = round(fit.skew_share * sectors)
+        skew, cylinder_skew = _skews(fit, sectors)
         zones.append(
             {
                 "first_cylinder": first,
                 "cylinders": cylinders,
                 "sectors_per_track": sectors,
                 "track_skew_sectors": skew,
-                "cylinder_skew_sectors": skew,
+                "cylinder_skew_sectors": cylinder_skew,
             }
         )
         first += cylinders
     return zones
+
+
+def _skews(fit: DiskFit, sectors: int) -> tuple[int, int]:
+    """Skew of a track and of a cylinder.
+
+    Rounded up: a head that comes late waits a revolution. The least seek fits into that of a cylinder.
+    """
+    step_share = (fit.single_us + _settle_us(fit)) * fit.rpm.estimate / 60e6
+    shares = fit.skew_share, max(fit.skew_share, step_share)
+    track, cylinder = (min(math.ceil(share * sectors) + 1, sectors - 1) for share in shares)
+    return track, cylinder
+
+
+def _settle_us(fit: DiskFit) -> float:
+    """Of a write; a disk's skew leaves time for it."""
+    return min(fit.write_settle_us, fit.skew_share * 60e6 / fit.rpm.estimate)
 
 
 def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
@@ -60,8 +77,8 @@ def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
         "mechanics": {
             "rpm": round(fit.rpm.estimate, 1),
             "surfaces": _SURFACES,
-            "head_switch_us": rounded(fit.skew_share * 60e6 / fit.rpm.estimate),
-            "write_settle_us": rounded(fit.write_settle_us),
+            "head_switch_us": rounded(fit.skew_share * 60e6 / fit.rpm.estimate - _settle_us(fit)),
+            "write_settle_us": rounded(_settle_us(fit)),
             "serpentine": False,
         },
         "seek": {
@@ -98,7 +115,9 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
     return {
         "mechanics.rpm": origin.source(f"{rotation} ({interval_text(fit.rpm)})"),
         "mechanics.surfaces": "estimated: not seen; seeks are fitted over the stroke, whatever the heads",
-        "mechanics.head_switch_us": origin.source("time lost at the end of a track in sequential reads"),
+        "mechanics.head_switch_us": origin.source(
+            "time lost at the end of a track in sequential reads, less write_settle_us"
+        ),
         "mechanics.write_settle_us": origin.source(
             "median random write less median read; 0 with a write cache"
         ),
@@ -122,7 +141,8 @@ def _share(fit: DiskFit, origin: Origin) -> str:
     return f"{min(fit.span_bytes / origin.capacity_bytes, 1):.3g}"
 
 
-_CACHE_KIB = 65_536
+_CACHE_KIB = 16, 32_768
+_CACHE_SHARE = 0.05
 _BLOCK_BYTES = 4096
 
 
@@ -135,65 +155,71 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         protected: whether a flush need not empty its cache.
         write_back: whether the kernel reports a write-back cache, and so sends flushes.
     """
-    transfer_us = _BLOCK_BYTES / fit.link_mb_per_s
-    overhead_us = max(fit.read_latency_us.estimate - fit.unit_read_us - transfer_us, 0.0)
-    cached = protected or fit.write_latency_us.estimate < 0.7 * fit.program_us
-    write_us = fit.write_latency_us.estimate - transfer_us - (0.0 if cached else fit.program_us)
+    read_us = fit.read_latency_us.estimate - fit.unit_read_us - _BLOCK_BYTES / fit.link_mb_per_s
+    write_us = fit.write_latency_us.estimate - _BLOCK_BYTES / fit.link_write_mb_per_s
+    cached = write_us < fit.program_us
+    write_us -= 0.0 if cached else fit.program_us
     unit = (
-        origin.source("eight readers of one block, time of each read")
+        origin.source("eight readers of one block, time of each read; then set so that depth 64 is met")
         if fit.unit_seen
-        else "estimated: four fifths of the measured latency, since a cache serves repeated reads"
+        else "estimated: four fifths of the measured latency, since a cache serves repeated reads; "
+        "then set so that the measured rate at depth 64 is met"
     )
     numbers: dict[str, Number] = {
         "capacity_mb": origin.capacity(fit.span_bytes),
         "channels": (
             fit.units,
             origin.source(
-                f"random 4 KiB reads a second at depth 64 ({interval_text(fit.read_iops, 0)}), "
-                "the highest times read_us, corrected for idle units"
+                f"random 4 KiB reads a second at depth 64 ({interval_text(fit.read_iops, 0)}) "
+                "times read_us, corrected for idle units"
             ),
         ),
         "stripe_kib": (
             fit.stripe_kib,
-            "estimated: such that all channels together read in sequence, in MB/s, at "
-            f"{interval_text(fit.read_mb_per_s)}; 4 KiB at least",
+            "estimated: such that all channels together do the measured rates of 1 MiB in sequence",
         ),
         "read_us": (rounded(fit.unit_read_us), unit),
         "program_us": (
             rounded(fit.program_us),
             origin.source(
-                f"channels over random 4 KiB writes a second, depth 64 ({interval_text(fit.write_iops, 0)}) "
+                f"set so that random 4 KiB writes at depth 64 are met ({interval_text(fit.write_iops, 0)}) "
                 "on a file written whole; cleaning that begins later is not seen"
             ),
         ),
         "read_overhead_us": (
-            rounded(overhead_us),
-            origin.source(
-                f"random 4 KiB read off the core in us ({interval_text(fit.read_latency_us)}) "
-                "less read_us and link"
-            ),
+            rounded(max(read_us, 0.0)),
+            origin.source(f"{_off_core('read', fit.read_latency_us)} less read_us and link"),
         ),
         "write_overhead_us": (
             rounded(max(write_us, 0.0)),
             origin.source(
-                f"random 4 KiB write off the core in us ({interval_text(fit.write_latency_us)}) less link"
+                f"{_off_core('write', fit.write_latency_us)} less link{'' if cached else ' and program_us'}"
             ),
         ),
-        "flush_us": (
-            rounded(fit.flush_us),
-            origin.source("median of a flush with nothing to write, off the core"),
-        ),
-        "link_mb_per_s": (
-            rounded(fit.link_mb_per_s),
-            origin.source("highest rate of 1 MiB requests in sequence at depth 8; the link may be faster"),
-        ),
+        "flush_us": (rounded(fit.flush_us), origin.source("mean flush with nothing to write, off the core")),
+        "link_mb_per_s": _link(fit.link_mb_per_s, "reads", origin),
+        "link_write_mb_per_s": _link(fit.link_write_mb_per_s, "writes", origin),
         "write_cache_kib": (
-            _CACHE_KIB if cached else 0,
-            "estimated: 64 MiB, since writes are reported before they can be programmed; the size is not seen"
-            if cached
-            else "estimated: none, since a write takes as long as programming",
+            _cache_kib(fit.written_bytes) if cached else 0,
+            "estimated: none, since a write takes as long as programming"
+            if not cached
+            else "estimated: at most a twentieth of what a repeat of random writes wrote, up to 32 MiB: a "
+            "larger cache would take in as much at a rate that was not measured",
         ),
     }
+    if protected or not cached:
+        numbers["flush_us"] = (
+            rounded(fit.flush_after_write_us),
+            origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
+        )
+    else:
+        numbers["journal_us"] = (
+            rounded(max(fit.flush_after_write_us - fit.flush_us - fit.program_us, 0.0)),
+            origin.source(
+                "mean append of 4 KiB with its flush less the mean write, flush_us and program_us, "
+                "off the core"
+            ),
+        )
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
     flags = {"power_loss_protection": protected and cached}
     if write_back:
@@ -201,31 +227,39 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
     return profile_text("ssd", summary, numbers, flags=flags)
 
 
+def _cache_kib(written_bytes: int) -> int:
+    least, most = _CACHE_KIB
+    return int(min(max(2 ** math.floor(math.log2(max(_CACHE_SHARE * written_bytes / 1024, 1))), least), most))
+
+
+def _off_core(kind: str, latency_us: Interval) -> str:
+    return f"mean random 4 KiB {kind} off the core in us ({interval_text(latency_us)})"
+
+
+def _link(mb_per_s: float, kind: str, origin: Origin) -> Number:
+    what = f"rate of {kind} of 1 MiB in sequence at depth 8, or of 4 KiB at depth 64 if higher"
+    return rounded(mb_per_s), origin.source(f"{what}; the link may be faster")
+
+
 def memory_text(fit: FlashFit, origin: Origin) -> str:
     """Profile of memory behind a link."""
-    transfer_us = _BLOCK_BYTES / fit.link_mb_per_s
+    link_mb_per_s = max(fit.link_mb_per_s, fit.link_write_mb_per_s)
+    transfer_us = _BLOCK_BYTES / link_mb_per_s
     numbers: dict[str, Number] = {
         "capacity_mb": origin.capacity(fit.span_bytes),
         "read_latency_us": (
             rounded(max(fit.read_latency_us.estimate - transfer_us, 0.0)),
-            origin.source(
-                f"random 4 KiB read off the core in us ({interval_text(fit.read_latency_us)}) less link"
-            ),
+            origin.source(f"{_off_core('read', fit.read_latency_us)} less link"),
         ),
         "write_latency_us": (
             rounded(max(fit.write_latency_us.estimate - transfer_us, 0.0)),
-            origin.source(
-                f"random 4 KiB write off the core in us ({interval_text(fit.write_latency_us)}) less link"
-            ),
+            origin.source(f"{_off_core('write', fit.write_latency_us)} less link"),
         ),
         "flush_latency_us": (
-            rounded(fit.flush_us),
-            origin.source("median of a flush with nothing to write, off the core"),
+            rounded(fit.flush_after_write_us),
+            origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
         ),
-        "link_mb_per_s": (
-            rounded(fit.link_mb_per_s),
-            origin.source("highest rate of 1 MiB requests in sequence at depth 8; the link may be faster"),
-        ),
+        "link_mb_per_s": _link(link_mb_per_s, "reads or writes", origin),
     }
     return profile_text("ram", f"measured by tierwise probe at {origin.device}", numbers)
 

@@ -136,14 +136,11 @@ def rewrites() -> list[Request]:
     return [("W", 0, BLOCK_BYTES), ("F", 0, 0)] * _FLUSH_CYCLES
 
 
-def host_cpu_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> float:
-    """Processor time for a request, one at a time: of the kernel and the probe, not the device.
-
-    Assumption: none of it passes while the device works.
-    """
+def host_cpu_us(target: _core.ProbeTarget, pattern: str, seconds: float, seed: int) -> float:
+    """Processor time for a request of a pattern: of the kernel and the probe."""
     before_s = time.process_time()
-    done = times_us(target, requests, seconds)
-    return (time.process_time() - before_s) * 1e6 / len(done)
+    done = one_pattern(target, pattern, seconds, seed)
+    return (time.process_time() - before_s) * 1e6 / max(done.requests, 1)
 
 
 def times_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> list[float]:

@@ -19,6 +19,7 @@ from support.witness import Witness
 from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
+from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import mounts
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.model.errors import TierwiseError
@@ -26,6 +27,7 @@ from tierwise.probe import Options, ProbeReport, probe
 from tierwise.probe.disk_fit import fit_disk
 from tierwise.probe.measure import opened
 from tierwise.probe.place import look
+from tierwise.probe.samples import CRYSTALDISKMARK
 
 NAME = f"probe-{os.getpid()}"
 MIB = 1 << 20
@@ -46,6 +48,36 @@ power_loss_protection = false
 
 [source]
 """
+
+
+LIMITED = """
+kind = "volume"
+summary = "1,000 I/Os a second; one request in a hundred takes longer than 8 ms"
+capacity_gib = 1
+
+[latency]
+read_p50_us = 1000
+read_p99_us = 8000
+write_p50_us = 1200
+write_p99_us = 8000
+flush_us = 5
+transfer_mb_per_s = 2000
+
+[limits]
+window_us = 50_000
+
+[limits.iops]
+most = 1000
+
+[limits.mb_per_s]
+most = 200
+
+[source]
+capacity_gib = "by choice, for this test"
+latency = "by choice, for this test"
+limits = "by choice, for this test"
+"""
+RANDOM = [name for name in CRYSTALDISKMARK.values() if name.startswith("rnd")]
 
 
 def ssd_profile(tmp_path: Path) -> Profile:
@@ -152,6 +184,31 @@ def test_an_ssd_is_found_again(tmp_path: Path) -> None:
     assert found["channels"] == near(true["channels"], witness)
     assert found["flush_us"] == near(true["flush_us"], witness)
     assert found["link_mb_per_s"] <= true["link_mb_per_s"]
+    rates_agree(report, profile, tmp_path, witness)
+
+
+def test_a_limit_and_a_tail_are_found_again(tmp_path: Path) -> None:
+    """Medians made it twice as fast one at a time, and a large cache took in all writes at depth."""
+    profile = profiles.parse(LIMITED, tmp_path / "limited.toml")
+    parts = [Partition(WHOLE, 600 * MIB)]
+    with EmulatedDisk.up(NAME, profile, parts, tmp_path / "mount") as disk, Witness() as witness:
+        disk.set_timing(False)
+        report = probe(
+            tmp_path / "mount",
+            Options(seconds=30, size_bytes=32 * MIB, repeats=3),
+            lambda phase: disk.set_timing(not phase.startswith("filling")),
+        )
+    rates_agree(report, profile, tmp_path, witness)
+
+
+def rates_agree(report: ProbeReport, profile: Profile, tmp_path: Path, witness: Witness) -> None:
+    """The fitted profile serves random requests at the rates of the disk's own, at each measured depth."""
+    assert report.profile is not None
+    fitted = profiles.parse(report.profile, tmp_path / "fitted.toml")
+    for pattern in RANDOM:
+        own, found = (simulate(each, Job(preset=pattern, virtual_s=2)).iops for each in (profile, fitted))
+        assert found == near(own, witness, 0.25), pattern
+    assert not any(f" of {pattern}," in text for text in report.warnings for pattern in RANDOM)
 
 
 def latency_us(profile: dict[str, Any]) -> float:

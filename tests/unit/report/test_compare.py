@@ -54,7 +54,7 @@ def on_engine(runs: list[RunResult], engine: str) -> list[RunResult]:
 
 
 def test_laps_that_changed_are_told_from_those_that_did_not(comparison: SetComparison) -> None:
-    assert [pair.label for pair in comparison.pairs] == list(LAPS_S)
+    assert [pair.label for pair in comparison.pairs] == sorted(LAPS_S)
     write = row(comparison, "log-ssd", "write", "elapsed")
     assert write.ratio is not None and write.ratio.estimate == pytest.approx(2.0, rel=0.05)
     assert write.verdict == "B slower"
@@ -123,6 +123,23 @@ def test_a_mix_is_compared_at_any_scale_by_its_rate_where_the_time_is_fixed(fixe
     assert [ratio is not None for ratio in totals] == [fixed == "transactions"] * 3
     assert row(both, "all-hdd", "", "p99 latency").ratio and row(both, "all-hdd", "", "log wait share").ratio
     assert "Totals of unequal work" in in_format(both, "md")
+
+
+def test_pairs_are_in_order_and_transactions_of_a_fixed_time_are_no_condition() -> None:
+    runs = [
+        run.model_copy(
+            update={"transactions": 100 + run.order + 1000 * int(clients), "setting": {"clients": clients}}
+        )
+        for run in study_runs()
+        for clients in ("64", "8", "1")
+    ]
+    for shuffled in (runs, runs[::-1]):
+        both = compare_sets(shuffled, [run.model_copy(update={"transactions": 7}) for run in runs], NAMES)
+        labels = [pair.label for pair in both.pairs]
+        assert labels[:3] == ["all-hdd, clients 1", "all-hdd, clients 8", "all-hdd, clients 64"]
+        assert [label.split(",")[0] for label in labels] == sorted(label.split(",")[0] for label in labels)
+        (transactions,) = (found for found in both.differences if found.what == "Transactions a run")
+        assert (transactions.a, transactions.b) == (["\u2013"], ["7"])
 
 
 def test_each_pattern_is_compared_by_itself_and_no_rate_of_them_all() -> None:

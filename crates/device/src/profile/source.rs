@@ -86,9 +86,10 @@ const MB_PER_MIB: f64 = 1.048_576;
 /// Tables with a rate that may be given in either unit.
 const TABLES: [&str; 2] = ["limits", "credits"];
 
-/// Replaces each `mib_per_s` by the `mb_per_s` of the same rate, with its sources.
+/// Replaces each `mib_per_s` by the `mb_per_s` of the same rate, with its sources and ranges.
 pub(super) fn convert(profile: &mut Table) -> SectionResult<()> {
     for name in TABLES {
+        convert_ranges(profile, name)?;
         let Some(Value::Table(table)) = profile.get_mut(name) else {
             continue;
         };
@@ -112,8 +113,32 @@ pub(super) fn convert(profile: &mut Table) -> SectionResult<()> {
     Ok(())
 }
 
+/// A range may be of a number that another file gives, which this one is like.
+fn convert_ranges(profile: &mut Table, table: &str) -> SectionResult<()> {
+    let (from, to) = (format!("{table}.mib_per_s."), format!("{table}.mb_per_s."));
+    let Some(Value::Table(ranges)) = profile.get_mut(KEY) else {
+        return Ok(());
+    };
+    for key in keys_under(ranges, &from) {
+        let Some(mut range) = ranges.remove(&key) else {
+            continue;
+        };
+        scale(&mut range);
+        let converted = key.replacen(&from, &to, 1);
+        if ranges.insert(converted.clone(), range).is_some() {
+            return Err(ParamsError::new(
+                format!("{KEY} has \"{converted}\" and \"{key}\""),
+                "give the range in one unit",
+            ));
+        }
+    }
+    rename_sources(profile, &format!("{KEY}.{table}"));
+    Ok(())
+}
+
 fn scale(value: &mut Value) {
     match value {
+        Value::Array(ends) => ends.iter_mut().for_each(scale),
         Value::Integer(number) => *value = Value::Float(*number as f64 * MB_PER_MIB),
         Value::Float(number) => *number *= MB_PER_MIB,
         _ => {}
@@ -125,16 +150,18 @@ fn rename_sources(profile: &mut Table, table: &str) {
         return;
     };
     let (from, to) = (format!("{table}.mib_per_s"), format!("{table}.mb_per_s"));
-    let keys: Vec<String> = sources
-        .keys()
-        .filter(|key| **key == from || key.starts_with(&format!("{from}.")))
-        .cloned()
-        .collect();
+    let mut keys = keys_under(sources, &format!("{from}."));
+    keys.extend(sources.contains_key(&from).then(|| from.clone()));
     for key in keys {
         if let Some(text) = sources.remove(&key) {
             sources.insert(key.replacen(&from, &to, 1), text);
         }
     }
+}
+
+fn keys_under(table: &Table, prefix: &str) -> Vec<String> {
+    let under = table.keys().filter(|key| key.starts_with(prefix));
+    under.cloned().collect()
 }
 
 // The table `range`: how far a number of the profile varies between drives or runs. It is checked here; a

@@ -295,3 +295,29 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
     )]);
     assert!(both.contains("limits has mb_per_s and mib_per_s"), "{both}");
 }
+
+#[test]
+fn a_range_may_be_in_mebibytes_too() {
+    let library = tierwise_device::Library::new([("base".to_owned(), sourced(PROFILE))].into());
+    let with = |ranges: &str, rate: &str| {
+        let text = format!(
+            "like = \"base\"\n{rate}[range]\n{ranges}\n[source]\nrange = \"several runs on one volume\"\n\
+             {}",
+            if rate.is_empty() {
+                ""
+            } else {
+                "\"limits.mib_per_s.most\" = \"made for the test\"\n"
+            }
+        );
+        Profile::parse_with(&text, "over.toml", &library)
+    };
+    let key = "\"limits.mib_per_s.most\"";
+    for rate in ["", "[limits.mib_per_s]\nmost = 500\n"] {
+        let profile = with(&format!("{key} = [450, 1000]"), rate).expect("a valid profile");
+        let range = profile.fields()["range"]["limits.mb_per_s.most"].to_string();
+        assert_eq!(range, "[471.8592, 1048.576]");
+    }
+    let both = format!("{key} = [450, 1000]\n\"limits.mb_per_s.most\" = [1, 2000]");
+    let error = with(&both, "").expect_err("two ranges of one number");
+    assert!(error.message.contains("range has"), "{}", error.message);
+}

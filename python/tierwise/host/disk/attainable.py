@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import Profile, ProfileTexts, texts_of
 from tierwise.device_models.simulation import Job, simulate
 from tierwise.host.disk.partitions import rotates
 from tierwise.results import AttainableRate
@@ -89,8 +89,8 @@ _READ_FOR_S = 0.07
 _MODELLED = 5_000
 """Requests that the model serves for a rate."""
 
-_measured: dict[str, list[AttainableRate]] = {}
-"""By profile: a study has many disks of one."""
+_measured: dict[ProfileTexts, list[AttainableRate]] = {}
+"""By profile and those that it refers to: a study has many disks of one."""
 
 
 def attainable_rates(profile: Profile, device: Path) -> list[AttainableRate]:
@@ -98,9 +98,10 @@ def attainable_rates(profile: Profile, device: Path) -> list[AttainableRate]:
 
     None of a hard disk, whose times are far above the path's, and of a device that answers at once.
     """
-    if profile.text not in _measured:
-        _measured[profile.text] = [] if rotates(profile) else _measure(profile, device)
-    return _measured[profile.text]
+    texts = texts_of(profile.core)
+    if texts not in _measured:
+        _measured[texts] = [] if rotates(profile) else _measure(profile, device)
+    return _measured[texts]
 
 
 def _measure(profile: Profile, device: Path) -> list[AttainableRate]:

@@ -210,6 +210,7 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
     )
 
 
+_TRANSACTIONS = "Transactions a run"
 _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Engine": lambda run: f"{run.engine.name} {run.engine.version}",
     "Workload": lambda run: run.workload.name.replace("_", " ") + _content(run.workload.digest),
@@ -220,7 +221,7 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Memory limit of the engine": lambda run: _known(run.workload.memory_bytes, numbers.size),
     "Parallelism of a statement": lambda run: _known(run.workload.parallelism, str),
     "Clients": lambda run: str(run.workload.clients),
-    "Transactions a run": lambda run: _known(run.transactions, numbers.count),
+    _TRANSACTIONS: lambda run: _known(run.transactions, numbers.count),
     "Warm-up transactions": lambda run: numbers.count(run.workload.warmup_transactions),
     "Caches before the warm-up": caches_of,
     "Seed": lambda run: str(run.study_seed),
@@ -234,8 +235,14 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
 
 
 def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
-    """Constant and varying facts by name: machine, engine, workload."""
-    return {name: values for name in _FACTS if (values := _values(name, runs))}
+    """Constant and varying facts by name: machine, engine, workload.
+
+    Transactions that vary are no condition: the time was fixed.
+    """
+    facts = {name: values for name in _FACTS if (values := _values(name, runs))}
+    if len(facts.get(_TRANSACTIONS, [])) > 1:
+        del facts[_TRANSACTIONS]
+    return facts
 
 
 _NAME, _SIZE = "Workload", ("Scale", "Constants of the workload")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, TypeVar
@@ -277,6 +278,7 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
                 f"{name}: results of power cuts or of deaths of devices, whose losses compare does not read",
                 "compare their reports: tierwise report DIRECTORY",
             )
+    valid = [sorted(runs, key=_place) for runs in valid]
     key = _key_of(*valid)
     groups = [{k: [run for run in runs if key(run) == k] for k in map(key, runs)} for runs in valid]
     common = [k for k in groups[0] if k in groups[1]]
@@ -300,7 +302,14 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
     )
 
 
+def _place(run: RunResult) -> list[str]:
+    """By engine, placement and setting, whole numbers by size: runs are in random order."""
+    return [part.zfill(_DIGITS) if part.isdigit() else part for part in _NUMBER.split("\0".join(_parts(run)))]
+
+
 Key = tuple[str, ...]
+_NUMBER = re.compile(r"([0-9]+)")
+_DIGITS = 20
 
 
 def _parts(run: RunResult) -> Key:

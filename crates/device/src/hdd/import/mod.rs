@@ -25,8 +25,18 @@ pub fn import(geometry: &str, seek: &str) -> Result<String, ImportError> {
     Ok(profile(&drive, &rows))
 }
 
+const SEEK_COLUMNS: [&str; 2] = ["distance_cylinders", "seek_ms"];
+
 /// Pairs of distance in cylinders and time in milliseconds.
 fn seek_rows(seek: &str) -> Result<Vec<(f64, f64)>, ImportError> {
+    let names = seek.lines().next().unwrap_or_default();
+    let names = names.trim_start_matches('\u{feff}'); // as some spreadsheets begin a file
+    if !names.is_empty() && !names.split(',').map(str::trim).eq(SEEK_COLUMNS) {
+        let expected = SEEK_COLUMNS.join(",");
+        return Err(ImportError::seek(format!(
+            "line 1: not `{expected}`: {names}"
+        )));
+    }
     let mut rows: Vec<(f64, f64)> = Vec::new();
     for (index, line) in seek.lines().enumerate().skip(1) {
         if line.trim().is_empty() {
@@ -414,7 +424,14 @@ mod tests {
                 "line 3: not `distance,milliseconds`: 4;1.5"
             )
         );
-        let order = fault(&sound, "d,s\n4,1.0\n1,1.5\n");
+        for names in ["seek_ms,distance_cylinders", "1,0.5"] {
+            assert_eq!(
+                fault(&sound, &format!("{names}\n1,1.0\n4,1.5\n")).problem,
+                format!("line 1: not `distance_cylinders,seek_ms`: {names}")
+            );
+        }
+        assert!(import(&sound, &format!("\u{feff}{SEEK}")).is_ok());
+        let order = fault(&sound, "distance_cylinders,seek_ms\n4,1.0\n1,1.5\n");
         assert_eq!(order.problem, "line 3: distances must ascend: 1,1.5");
         assert_eq!(
             fault(&sound, "").problem,
