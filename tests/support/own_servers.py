@@ -82,7 +82,9 @@ def mariadb(home: Path, options: Mapping[str, str] | None = None, **settings: st
     """Start a MariaDB in a directory that every user can enter, with options, and settings in its file."""
     binaries, data, file = installed(), home / "data", home / "my.cnf"
     fixed = ["--no-defaults", f"--datadir={data}", "--user=nobody", "--skip-test-db"]
-    made = [*fixed, "--auth-root-authentication-method=normal"]
+    # A later start makes undo tablespaces only if nothing is left to purge.
+    undo = [f"--{name}={value}" for name, value in settings.items() if name == "innodb_undo_tablespaces"]
+    made = [*fixed, "--auth-root-authentication-method=normal", *undo]
     _install([binaries.installer, *made], data)
     lines = (f"{name} = {value}\n" for name, value in {"datadir": str(data), **settings}.items())
     file.write_text("[mariadbd]\n" + "".join(lines))

@@ -270,7 +270,10 @@ def remove_directory(entry: Entry) -> None:
         entry.remove()
         return
     except OSError:
-        raise other from None
+        if "inode" in entry.facts:
+            raise other from None
+        entry.remove()  # a link or a file in the place of a directory that only tierwise can replace
+        return
     try:
         # The crash may have come before it was known; then nothing is in it.
         if os.fstat(descriptor).st_ino != entry.facts.get("inode", os.fstat(descriptor).st_ino):
