@@ -13,6 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
+from support.engine_contract import open_directory
 from support.paths import ROOT
 from tierwise.cli import app
 from tierwise.cli.schema import SCHEMAS
@@ -99,10 +100,12 @@ def test_a_check_ends_before_it_fills_the_disk(
     began = shutil.disk_usage(tmp_path).free
     monkeypatch.setattr(workload_check, "_LEAVE_SHARE", 1.0)
     monkeypatch.setattr(workload_check, "_LEAVE_BYTES", began - (200 << 20))
-    output, _ = refusal("check", str(folder), "--engine", engine, "--scale", "1", "--format", "json")
-    (failed,) = problems(output)
-    assert re.match(r"stopped: less than .* are left: load less with --scale", failed), failed
-    assert not list(Path(tempfile.gettempdir()).glob("tierwise-check-*"))
+    with open_directory() as place:
+        monkeypatch.setattr(tempfile, "tempdir", str(place))
+        output, _ = refusal("check", str(folder), "--engine", engine, "--scale", "1", "--format", "json")
+        (failed,) = problems(output)
+        assert re.match(r"stopped: less than .* are left: load less with --scale", failed), failed
+        assert not list(place.glob("tierwise-check-*"))
 
 
 def test_duckdb_names_the_column_that_a_table_lacks(tmp_path: Path) -> None:

@@ -244,7 +244,13 @@ def to_times(file: Path) -> None:
 
 def to_observation(file: Path) -> None:
     wait = Wait(event="x", wait_class="cpu", sessions=1.0)
-    about = {"started_at": "2026-11-29T12:00:00Z", "tierwise": "", "engine": "postgres", "duration_s": 1.0, "ticks": 1}
+    about = {
+        "started_at": "2026-11-29T12:00:00Z",
+        "tierwise": "",
+        "engine": "postgres",
+        "duration_s": 1.0,
+        "ticks": 1,
+    }
     write_observation(file.parent, Observation.model_validate({**about, "rate_hz": 1.0, "waits": [wait]}))
 
 
