@@ -66,6 +66,7 @@ _LARGE_BYTES = 1 << 20
 _LONGEST_S = 10.0
 _MOST_MODELLED = 200_000
 """Requests that the model serves for a rate."""
+_LEAST_PER_S = 1e-9
 _TRIES = 12
 _CLOSE = 0.01
 
@@ -190,20 +191,26 @@ def fit_flash(
     )
 
 
+def modelled_per_s(profile: str, pattern: str, measured_per_s: float) -> float:
+    """Requests a second of a pattern by the text of a profile, of which about as many were measured."""
+    virtual_s = min(_MOST_MODELLED / max(measured_per_s, _LEAST_PER_S), _LONGEST_S)
+    model = profiles.parse(profile, Path("probed.toml"))
+    return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
+
+
 def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit:
     """The fit whose profile, as ``text_of`` writes it, does the measured rates of random requests."""
 
     def per_s(fit: FlashFit, pattern: str, wanted: float) -> float:
-        virtual_s = min(_MOST_MODELLED / wanted, _LONGEST_S)
-        model = profiles.parse(text_of(fit), Path("probed.toml"))
-        return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
+        return modelled_per_s(text_of(fit), pattern, wanted)
 
     def solved(fit: FlashFit, pattern: str, wanted: float, name: str, most_us: float) -> FlashFit:
         for _ in range(_TRIES):
             ratio = per_s(fit, pattern, wanted) / wanted
-            if abs(ratio - 1) < _CLOSE:
+            time_us = min(max(getattr(fit, name) * ratio, _LEAST_US), most_us)
+            if abs(ratio - 1) < _CLOSE or time_us == getattr(fit, name):
                 break
-            fit = replace(fit, **{name: min(max(getattr(fit, name) * ratio, _LEAST_US), most_us)})
+            fit = replace(fit, **{name: time_us})
         return fit
 
     transfer_us = BLOCK_BYTES / fit.link_mb_per_s
@@ -211,8 +218,10 @@ def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit
     wanted = fit.read_iops.estimate
     fit = solved(fit, _DEEP_READ, wanted, "unit_read_us", most_us)
     # A unit is busy for no longer than a request takes: fewer of them do less.
-    while fit.units > 1 and per_s(fit, _DEEP_READ, wanted) > wanted * (1 + 2 * _CLOSE):
-        fit = solved(replace(fit, units=fit.units - 1), _DEEP_READ, wanted, "unit_read_us", most_us)
+    while fit.units > 1 and (rate := per_s(fit, _DEEP_READ, wanted)) > wanted * (1 + 2 * _CLOSE):
+        # The rate rises by less than the number of units, so that this number is not too small.
+        fewer = min(math.ceil(fit.units * wanted / rate), fit.units - 1)
+        fit = solved(replace(fit, units=fewer), _DEEP_READ, wanted, "unit_read_us", most_us)
     # Fewer units with shorter reads leave less idle at lower depths.
     half = min(fit.half_deep_read_iops.estimate, wanted)
     while not fit.unit_seen and fit.units > 1 and per_s(fit, _HALF_DEEP_READ, half) < half * (1 - 2 * _CLOSE):

@@ -12,14 +12,13 @@ from random import Random
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
 from tierwise.host import cpu, doctor, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
 from tierwise.probe import flush as trouble
 from tierwise.probe.disk_fit import fit_disk
-from tierwise.probe.flash_fit import FlashFit, fit_flash, meeting_rates
+from tierwise.probe.flash_fit import FlashFit, fit_flash, meeting_rates, modelled_per_s
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
 from tierwise.probe.profile_text import Origin, disk_text, flash_text, memory_text
@@ -207,8 +206,6 @@ _MOST_APART = 1.25
 """Ratio of a profile's rate to the measured one that is worth a warning."""
 _NO_DISK = 2.0
 """Ratio above which the device is no disk: fits of modelled disks came within 1.2."""
-_MOST_MODELLED = 200_000
-_LONGEST_S = 10.0
 
 
 def contradictions(
@@ -230,14 +227,13 @@ def contradictions(
         write_cpu_us: likewise, for a write.
         most_apart: ratio of the rates up to which they agree.
     """
-    model = profiles.parse(profile, Path("probed.toml"))
+    is_disk = profiles.parse(profile, Path("probed.toml")).kind == "hdd"
     texts = []
     for name in CRYSTALDISKMARK.values():
-        if model.kind == "hdd" and "write" in name:
+        if is_disk and "write" in name:
             continue
         measured = statistics.median([result.rate_per_s for result in patterns[name]])
-        virtual_s = min(_MOST_MODELLED / max(measured, 1e-9), _LONGEST_S)
-        modelled = simulate(model, Job(preset=name, virtual_s=virtual_s)).iops
+        modelled = modelled_per_s(profile, name, measured)
         cpu_us = read_cpu_us if "read" in name else write_cpu_us
         step_us = 1e6 / modelled
         modelled = 1e6 / (step_us + cpu_us if "q1t1" in name else max(step_us, cpu_us))

@@ -15,11 +15,12 @@ from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import Job, simulate
-from tierwise.probe import Options, samples
+from tierwise.model.statistics import Interval
+from tierwise.probe import Options, flash_fit, samples
 from tierwise.probe.flush import check_flush
 from tierwise.probe.measure import fitted, flush_times
 from tierwise.probe.place import Place
-from tierwise.probe.profile_text import Origin
+from tierwise.probe.profile_text import Origin, flash_text
 from tierwise.probe.samples import CRYSTALDISKMARK, appends, flush_ends_us, sample_patterns
 from tierwise.results.measurements import PatternResult
 
@@ -159,3 +160,43 @@ def test_memory_is_told_from_what_answers_as_fast_but_has_a_limit() -> None:
         measured = statistics.median([repeat.rate_per_s for repeat in patterns[pattern]])
         modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=1)).iops
         assert modelled == pytest.approx(measured, rel=0.15), pattern
+
+
+def test_units_beyond_the_measured_rate_are_left_in_a_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One fewer at a time took eight minutes of a device of 256 units."""
+
+    def times(mean: float) -> Interval:
+        return Interval(mean, mean, mean, 3)
+
+    tried: list[float] = []
+    modelled_per_s = flash_fit.modelled_per_s
+
+    def per_s(profile: str, pattern: str, measured_per_s: float) -> float:
+        tried.append(modelled_per_s(profile, pattern, measured_per_s))
+        return tried[-1]
+
+    monkeypatch.setattr(flash_fit, "modelled_per_s", per_s)
+    fit = flash_fit.FlashFit(
+        read_latency_us=times(80.0),
+        write_latency_us=times(20.0),
+        read_cpu_us=2.0,
+        write_cpu_us=2.0,
+        unit_read_us=70.0,
+        unit_seen=True,
+        units=256,
+        program_us=5120.0,
+        read_iops=times(60_000.0),
+        half_deep_read_iops=times(60_000.0),
+        write_iops=times(50_000.0),
+        written_bytes=1 << 28,
+        read_mb_per_s=times(2_000.0),
+        write_mb_per_s=times(1_500.0),
+        alone_mb_per_s=times(1_000.0),
+        flush_us=20.0,
+        flush_after_write_us=30.0,
+        span_bytes=1 << 30,
+    )
+    origin = Origin("2026-11-29", "host", "kernel", "/mnt", "disk", 3, 1 << 30)
+    met = flash_fit.meeting_rates(fit, lambda fit: flash_text(fit, origin, protected=True, write_back=True))
+    assert met.units == 4
+    assert len(tried) < 50
