@@ -13,7 +13,7 @@ use tierwise_recorder::{
 };
 use tierwise_recording::{ChainLink, ClientProgram};
 
-use crate::convert::{json, parsed};
+use crate::convert::{for_user, json, parsed};
 use crate::record::PyRules;
 
 /// First sector, number of sectors and offset in bytes of each extent of files; one that was not written since it was
@@ -129,6 +129,13 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
 #[pyfunction]
 pub fn first_processes(py: Python<'_>, programs: Vec<String>) -> Vec<i32> {
     py.detach(|| tierwise_recorder::first_processes(&programs))
+}
+
+/// Refuses a thread, and a process that a server has started.
+#[pyfunction]
+pub fn require_first(py: Python<'_>, pid: i32, program: &str) -> PyResult<()> {
+    let refused = py.detach(|| tierwise_recorder::require_first(pid, program));
+    refused.map_err(|error| for_user(py, &error))
 }
 
 /// Root of a process's files as seen by this process.

@@ -31,7 +31,7 @@ mod window;
 
 pub use database::clients::{clients_of, kind_of_name, merge, servers_of_now};
 pub use database::rules::role_by_path;
-pub use database::servers::{Server, Wanted, listed, root_of};
+pub use database::servers::{Server, Wanted, listed, require_first, root_of};
 pub use database::settings::{roles_of, settings_of};
 pub use host::block_layer::{BlockLayer, EmulatedPartition};
 pub use host::devices::Devices;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,6 @@ _WRAPPERS = frozenset(
 )
 """Programs that start the command that follows them."""
 _FIRST_LOOK_S, _LONGEST_WAIT_S = 0.2, 30.0
-_PROCESS_OF_THREAD = re.compile(r"^Tgid:\s+(\d+)$", re.MULTILINE)
 
 
 def refuse_command(command: Sequence[str], out: Path) -> None:
@@ -254,7 +252,7 @@ def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> T
         )
     program = program_of(pid)
     refuse_process(pid, program)
-    _require_first(pid, program)
+    _core.require_first(pid, program)
     rules = rules or for_program(program, f"--pid: process {pid} ({program})")
     _require_same_engine(rules, program)
     root = _core.process_root(pid)
@@ -284,29 +282,6 @@ def _require_same_engine(rules: Rules, program: str) -> None:
             "files and transactions would be taken for others",
             "leave out --rules",
         )
-
-
-def _require_first(pid: int, program: str) -> None:
-    """Refuse a thread, and a process that a server has started: it does a part of the server's work."""
-    process = _process_of(pid)
-    first = first_process_of(process) or process
-    if first == pid:
-        return
-    what = "thread" if process != pid else "child"
-    raise TierwiseError(
-        f"--pid: {pid} ({program}) is a {what} of process {first}, and a recording of it would lack the rest",
-        f"give --pid {first}",
-    )
-
-
-def _process_of(thread: int) -> int:
-    """Pid of the process that a thread is of; the number itself if it is gone."""
-    try:
-        status = cpu.status_text(Path(f"/proc/{thread}"))
-    except OSError:
-        return thread
-    match = _PROCESS_OF_THREAD.search(status)
-    return int(match[1]) if match else thread
 
 
 def pid_of_engine(name: str) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tierwise import _core
 from tierwise.capture import target
 from tierwise.lab.engines.embedded import worker
 from tierwise.model.errors import TierwiseError
@@ -29,8 +30,8 @@ def test_rules_of_another_server_are_refused(
     monkeypatch: pytest.MonkeyPatch, program: str, rules: str, refused: bool
 ) -> None:
     monkeypatch.setattr(target, "program_of", lambda _: program)
-    for check in ("refuse_process", "_require_first"):
-        monkeypatch.setattr(target, check, lambda *_: None)
+    monkeypatch.setattr(target, "refuse_process", lambda *_: None)
+    monkeypatch.setattr(_core, "require_first", lambda *_: None)
     given = target.load(rules)
     if refused:
         with pytest.raises(TierwiseError, match=f"--rules: those of {rules} are given, and {program}"):

@@ -189,7 +189,10 @@ impl Target {
 }
 
 /// Refuses a thread, and a process that a server has started: it does a part of the server's work.
-fn require_first(pid: i32, program: &str) -> Result<(), UserError> {
+///
+/// # Errors
+/// If it is one of these, naming the first process.
+pub fn require_first(pid: i32, program: &str) -> Result<(), UserError> {
     let process = processes::process_of(pid).unwrap_or(pid);
     let first = Family::now().first_of(process, is_server);
     let first = first.unwrap_or(process);
