@@ -293,19 +293,17 @@ class After:
 
         Tables and indexes are named one by one.
         """
-        scenario = self._forecast.prediction.scenario
-        placed = scenario.devices_of(self.predictor.work.footprints)
+        selected = self._forecast.prediction.scenario.selected
         return {
             name: device
-            for role, device in placed.items()
-            for name in (scenario.selected if role is Role.SELECTED else [role.value])
-            if device != RECORDED
+            for role, device in self._moved.items()
+            for name in (selected if role is Role.SELECTED else [role.value])
         }
 
     @cached_property
-    def _moved(self) -> set[Role]:
+    def _moved(self) -> dict[Role, str]:
         placed = self._forecast.prediction.scenario.devices_of(self.predictor.work.footprints)
-        return {role for role, device in placed.items() if device != RECORDED}
+        return {role: device for role, device in placed.items() if device != RECORDED}
 
     @cached_property
     def on_forecast_devices(self) -> Prediction | None:

@@ -63,8 +63,9 @@ def verify(
     Raises:
         TierwiseError: as ``tierwise verify``.
     """
-    parsed = parse_place(place, relations=True) if isinstance(place, str) else place_of(place)
-    wanted = None if place is None else parsed
+    wanted: dict[str, str] | None = None
+    if place is not None:
+        wanted = parse_place(place, relations=True) if isinstance(place, str) else place_of(place)
     verification = verify_forecast(path_of(forecast, "forecast"), path_of(recording, "recording"), wanted)
     return View(verification, verification_document(verification), "verification")
 

@@ -26,7 +26,7 @@ from tierwise.model.output_files import open_file
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable with the token of a ledger entry."""
 
-_WHEN_TOLD = 'read -r _ && exec "$@" </dev/null'
+_AFTER_A_LINE = 'read -r _ && exec "$@" </dev/null'
 """Shell script: wait for a line on standard input, then exec the arguments; without one, end."""
 
 STOP_FIRST = 'kill -STOP $$; exec "$@"'
@@ -168,16 +168,16 @@ def _spawn(
     machine into it, and other processes of the same account could take one from the process.
     """
     cgroups.make_process_group(group_name)
-    gate, teller = os.pipe()
-    with os.fdopen(teller, "wb", 0) as tell:
+    gate, opener = os.pipe()
+    with os.fdopen(opener, "wb", 0) as line:
         try:
-            popen = spawn(["/bin/sh", "-c", _WHEN_TOLD, "sh", *argv], output, stdin=gate, **started)
+            popen = spawn(["/bin/sh", "-c", _AFTER_A_LINE, "sh", *argv], output, stdin=gate, **started)
         finally:
             os.close(gate)
         cgroups.enter_process_group(group_name, popen.pid)
         cgroups.enter_block_io_group(group_name, popen.pid)
         with contextlib.suppress(BrokenPipeError):  # it was killed meanwhile
-            tell.write(b"\n")
+            line.write(b"\n")
     return popen
 
 

@@ -38,7 +38,8 @@ Latency = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 
 def _require_time(text: str) -> str:
     try:
-        if datetime.fromisoformat(text).astimezone(UTC) and datetime.fromisoformat(text).tzinfo:
+        started = datetime.fromisoformat(text)
+        if started.tzinfo is not None and started.astimezone(UTC):
             return text
     except (ValueError, OverflowError):
         pass
