@@ -14,7 +14,8 @@ with a few slow ones.
   (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``. The unit's time is then
   set so that the model does the measured rate: ``c`` is a whole number.
 - Program time: likewise, from random writes at depth 64 on a fully written file.
-- Link: the rates of large requests, of reads and of writes.
+- Link: the rates of large requests, of reads and of writes. If the units themselves bound large reads, the
+  link is what a read's latency leaves beside its unit's time.
 - Flush: with nothing to write; and after a write, as a log has it.
 """
 
@@ -116,8 +117,27 @@ class FlashFit:
     span_bytes: int
 
     @property
+    def units_bound_large_reads(self) -> bool:
+        """Whether units with the least stripe do the rate of large reads: the link is not seen then."""
+        return self.unit_seen and 0.8 < self.units * BLOCK_BYTES / self.unit_read_us / self._reads_mb_per_s < 1.25
+
+    @property
+    def longest_unit_read_us(self) -> float:
+        """What a unit's read leaves of the latency is the link's, or a hundredth if the link is not seen."""
+        latency_us = self.read_latency_us.estimate
+        link_us = latency_us / 100 if self.units_bound_large_reads else BLOCK_BYTES / self._reads_mb_per_s
+        return max(latency_us - link_us, _LEAST_US)
+
+    @property
     def link_mb_per_s(self) -> float:
-        """Rate of large reads, or of small ones if they are faster."""
+        """Rate of large reads, or of small ones if they are faster, or such that a read takes its latency."""
+        if not self.units_bound_large_reads:
+            return self._reads_mb_per_s
+        latency_us = self.read_latency_us.estimate
+        return max(self._reads_mb_per_s, BLOCK_BYTES / max(latency_us - self.unit_read_us, latency_us / 100))
+
+    @property
+    def _reads_mb_per_s(self) -> float:
         return max(self.read_mb_per_s.estimate, self.read_iops.estimate * BLOCK_BYTES / 1e6)
 
     @property
@@ -128,6 +148,8 @@ class FlashFit:
     @property
     def stripe_kib(self) -> int:
         """Power of two such that large requests take their time alone, and do their rates at depth 8."""
+        if self.link_mb_per_s > self._reads_mb_per_s:
+            return BLOCK_BYTES // 1024
         overhead_us = self.read_latency_us.estimate - self.unit_read_us
         alone_us = _LARGE_BYTES / self.alone_mb_per_s.estimate
         rest_us = alone_us - overhead_us - _LARGE_BYTES / self.link_mb_per_s
@@ -213,8 +235,7 @@ def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit
             fit = replace(fit, **{name: time_us})
         return fit
 
-    transfer_us = BLOCK_BYTES / fit.link_mb_per_s
-    most_us = max(fit.read_latency_us.estimate - transfer_us, _LEAST_US)
+    most_us = fit.longest_unit_read_us
     wanted = fit.read_iops.estimate
     fit = solved(fit, _DEEP_READ, wanted, "unit_read_us", most_us)
     # A unit is busy for no longer than a request takes: fewer of them do less.

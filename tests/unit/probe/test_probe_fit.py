@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
+import tomllib
 from pathlib import Path
 from random import Random
 
@@ -55,6 +56,28 @@ capacity_gib = "by choice, for this test"
 latency = "by choice, for this test"
 limits = "by choice, for this test"
 """
+FEW_UNITS = """
+kind = "ssd"
+summary = "eight units of 4 KiB stripes: large reads do what they do"
+capacity_mb = 1000
+channels = 8
+stripe_kib = 4
+read_us = 900
+program_us = 900
+read_overhead_us = 50
+write_overhead_us = 60
+flush_us = 2000
+link_mb_per_s = 500
+write_cache_kib = 1024
+power_loss_protection = false
+
+[source]
+"""
+FEW_UNITS += "\n".join(
+    f'{name} = "by choice, for this test"'
+    for name in tomllib.loads(FEW_UNITS)
+    if name not in ("kind", "summary", "power_loss_protection", "source")
+)
 
 
 def device(name: str) -> Profile:
@@ -136,6 +159,21 @@ def test_random_requests_are_served_at_the_measured_rates(name: str) -> None:
         assert rates[1] == pytest.approx(rates[0], rel=0.1), pattern
     if not name.startswith("heavy-tail"):  # 400 appends do not tell its mean
         assert append_us(fitted_profile) == pytest.approx(append_us(profile), rel=0.15)
+
+
+def test_units_that_bound_large_reads_hide_the_link() -> None:
+    """Their rate was taken for the link's: a transfer of 115 us left less of the latency than a unit takes."""
+    profile = profiles.parse(FEW_UNITS, Path("eight.toml"))
+    fitted_profile, patterns, _ = refit(profile)
+    true, found = (tomllib.loads(each.text) for each in (profile, fitted_profile))
+    for name in ("channels", "stripe_kib"):
+        assert found[name] == true[name]
+    assert found["read_us"] == pytest.approx(true["read_us"], rel=0.05)
+    assert found["link_mb_per_s"] <= true["link_mb_per_s"]
+    for pattern in [*RANDOM, *LARGE]:
+        measured = statistics.median([repeat.rate_per_s for repeat in patterns[pattern]])
+        modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=1)).iops
+        assert modelled == pytest.approx(measured, rel=0.15), pattern
 
 
 @pytest.mark.parametrize("name", ["hdd-10k-18g-fc", "hdd-15k-sas", "hdd-7k2"])
