@@ -31,6 +31,7 @@ from tierwise.lab.validation.judging import judge, publish, rounds_in
 from tierwise.lab.validation.rows import append_row, read_rows, recording_of
 from tierwise.lab.validation.spec import load
 from tierwise.predict import Estimate, ModelError
+from tierwise.predict.model_error import CalibratedError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.charts import WIDE, to_svg
 
@@ -174,6 +175,33 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
     page = accuracy_page(accuracy, [], None)
     assert page.index("## Seen while building") < page.index("## First run after the freeze")
     assert "Two rounds measured 4 ratios of rates; 4 agree within their intervals." in page
+
+
+def test_a_prospective_round_alone_has_the_intervals_of_answers(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Intervals were calibrated from its own other families, or were a guess of 20 %."""
+    error = CalibratedError(
+        engine="any",
+        path="any",
+        what="rate",
+        changes=["placement"],
+        cases=30,
+        families=5,
+        half_width=0.5,
+        bias=0.0,
+        calibrated="2026-11-01",
+    )
+    monkeypatch.setattr(ModelError, "read", lambda: ModelError(errors=[error]))
+    _plan(folder, "prospective")
+    (folder / "slots.jsonl").unlink()
+    shutil.rmtree(folder / "recordings")
+    _rows(folder, round="prospective")
+    accuracy, calibrated = _judged(folder)
+    for prediction in accuracy.predictions:
+        assert prediction.predicted is not None
+        assert prediction.predicted.high >= 1.6 * prediction.predicted.value
+    assert not calibrated.errors
 
 
 def test_a_case_whose_recorded_placement_was_not_reached_is_left_out(folder: Path) -> None:

@@ -164,8 +164,9 @@ def judge(
     """Compare predictions with measurements, and keep the predictions beside the rows.
 
     The intervals of a family's predictions include the error calibrated from all other families, as for
-    a client that was never measured. The returned model error is calibrated from all families;
-    a prospective round calibrates nothing.
+    a client that was never measured. Beside no building round, they include the error that answers
+    include here. The returned model error is calibrated from all families; a prospective round
+    calibrates nothing.
 
     Args:
         without: mechanisms of the model to switch off; these predictions are not kept.
@@ -176,8 +177,11 @@ def judge(
     bare: list[Pair] = []
     for judged in asked:
         bare += _pairs(judged.answers(lambda _: ModelError(), progress), judged.round)
-    seen = [pair for pair in bare if pair.round == "building"] or bare
-    known = {family: calibrate_without(seen, family, day) for family in {pair.family for pair in bare}}
+    seen = [pair for pair in bare if pair.round == "building"]
+    everywhere = None if seen else ModelError.read()
+    known = {
+        family: everywhere or calibrate_without(seen, family, day) for family in {pair.family for pair in bare}
+    }
     recordings: list[Recorded] = []
     pairs: list[Pair] = []
     for judged in asked:
