@@ -51,6 +51,9 @@ static void *(*bpf_get_current_task_btf)(void) = (void *)158;
 #define REPORTED 0x7f
 #define REPORTED_IDLE 0x80
 #define PREEMPTED 0x100
+// A thread's flags: the kernel's own, and one that works for an io_uring.
+#define PF_KTHREAD 0x00200000
+#define PF_IO_WORKER 0x00000010
 
 struct thread_info {
     u32 cpu;
@@ -60,6 +63,7 @@ struct thread_info {
 struct task_struct {
     struct thread_info thread_info;
     u32 __state;
+    u32 flags;
     s32 exit_state;
     s32 pid;
     char comm[16];
@@ -518,11 +522,12 @@ INLINE u8 letters(u32 flags)
 INLINE int requested(u8 kind, struct request *request, u32 bytes)
 {
     struct gendisk *disk = request->q->disk;
-    u32 tid = bpf_get_current_pid_tgid();
-    struct claimed claimed = claim(kind, tid, bpf_ktime_get_ns());
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct claimed claimed = claim(kind, task->pid, bpf_ktime_get_ns());
     if (!claimed.record)
         return 0;
-    claimed.record->flags = letters(request->cmd_flags);
+    bool of_kernel = task->flags & (PF_KTHREAD | PF_IO_WORKER);
+    claimed.record->flags = letters(request->cmd_flags) | !of_kernel << 4;
     claimed.record->number = request->cmd_flags & 0xff;
     claimed.record->words[0] = disk ? (u32)disk->major << 20 | (u32)disk->first_minor : 0;
     claimed.record->words[1] = request->__sector;

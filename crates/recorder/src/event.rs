@@ -43,12 +43,14 @@ pub struct Request {
     pub fua: bool,
     pub sync: bool,
     pub meta: bool,
+    /// A thread of a process issued it, none of the kernel's own.
+    pub by_process: bool,
 }
 
 #[cfg(test)]
 impl Request {
     /// With the kernel's letters: F if a flush comes first; the operation, R W D or F; then F for forced unit access, S for
-    /// sync, M for metadata.
+    /// sync, M for metadata; P if a process issued it.
     pub fn of(device: u32, sector: u64, sectors: u32, letters: &str) -> Self {
         let (first, rest) = letters.split_at(1);
         let (preflush, op, after) = match rest.chars().next() {
@@ -69,6 +71,7 @@ impl Request {
             fua: after.contains('F'),
             sync: after.contains('S'),
             meta: after.contains('M'),
+            by_process: after.contains('P'),
         }
     }
 }

@@ -236,6 +236,8 @@ pub(super) struct Hint {
     pub call: Option<(CallKind, u32)>,
     /// Files with a sync under way, the oldest first; [`NONE`] where there are fewer.
     pub syncing: [u32; 4],
+    /// A thread of a process issued it that is not recorded: it is of a file only if it lies where that file does.
+    pub foreign: bool,
 }
 
 impl Hint {
@@ -264,7 +266,7 @@ pub(super) fn name_files(
             device == block.device || of_flush && share_a_disk(ranges, device, block.device)
         };
         let mut named = file_of(block, hint, files, is_here);
-        if named.is_none() && moves {
+        if named.is_none() && moves && !hint.foreign {
             let device = block.device;
             let newest = unplaced.entry(device);
             named = *newest.or_insert_with(|| files.unplaced_on(device));
@@ -292,7 +294,8 @@ fn file_of(
         row.is_some_and(|row| is_here(row.device))
     };
     let called = hint.call.filter(|&(_, file)| here(file));
-    let mut syncing = hint.syncing.into_iter().filter(|&file| here(file));
+    let syncing = hint.syncing.into_iter();
+    let mut syncing = syncing.filter(|&file| !hint.foreign && here(file));
     match block.op {
         BlockOp::Discard => None,
         BlockOp::Flush => match called {
@@ -307,7 +310,7 @@ fn file_of(
                 place
                     .map(|place| place.file)
                     .or(called.map(|(_, file)| file))
-                    .or_else(|| only(&mut syncing))
+                    .or_else(|| only(&mut syncing).filter(|_| block.op == BlockOp::Write))
             }
         },
     }

@@ -352,7 +352,12 @@ impl Timeline {
         }
         let at = self.track_of.get(&tid).copied();
         let call = at.and_then(|at| self.tracks[at].kind_and_file());
-        self.hints.push(Hint { call, syncing });
+        let foreign = at.is_none() && request.by_process;
+        self.hints.push(Hint {
+            call,
+            syncing,
+            foreign,
+        });
         if let Some(at) = at
             && let Some(call) = self.tracks[at].underway
             && call.shape.submits

@@ -41,6 +41,7 @@ const PREFLUSH: u8 = 1;
 const FUA: u8 = 2;
 const SYNC: u8 = 4;
 const META: u8 = 8;
+const BY_PROCESS: u8 = 16;
 
 impl Record {
     /// The event; none for a reply or a request that moves no data.
@@ -115,6 +116,7 @@ impl Record {
             fua: has(FUA),
             sync: has(SYNC),
             meta: has(META),
+            by_process: has(BY_PROCESS),
         })
     }
 }

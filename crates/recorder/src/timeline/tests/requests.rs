@@ -81,6 +81,31 @@ fn write_back_is_joined_by_place_and_a_flush_by_the_sync_under_way() {
 }
 
 #[test]
+fn what_another_program_asks_for_is_of_no_file_unless_it_lies_there() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/data");
+    script.open(12, 10, 4, "/db/log");
+    script.open(14, 10, 5, "/db/new");
+    script.enter(20, 10, libc::SYS_fdatasync, &[4]);
+    script.request(30..31, 777, 5000, 8, "RP");
+    script.request(32..33, 777, 700, 8, "RP");
+    script.request(34..35, 777, 800, 8, "WSP");
+    script.issue(36, 777, 0, 0, "FFP");
+    script.complete(37, u64::MAX, 0, "FFP");
+    script.request(38..39, 999, 900, 8, "R");
+    script.request(40..41, 999, 600, 8, "WS");
+    script.exit(90, 10, libc::SYS_fdatasync, 0);
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/data", 5000, 100);
+    script.lies("/db/log", 100, 100);
+    let rows = script.end(95);
+    let found = rows.blocks.iter().map(|block| block.file);
+    let expected = [0, NONE, NONE, NONE, NONE, 1];
+    let why = "a program of its own, and a read while a file is synced";
+    assert_eq!(found.collect::<Vec<_>>(), expected, "{why}");
+}
+
+#[test]
 fn a_flush_of_a_disk_is_of_the_partition_whose_file_is_synced() {
     let mut script = Script::with(vec![range(0, 0), range(1, 1_000_000)]);
     script.open(10, 10, 3, "/data");
