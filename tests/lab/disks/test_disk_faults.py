@@ -169,6 +169,18 @@ def test_a_dead_disk_gives_errors_until_it_is_down(disk: EmulatedDisk, after: di
     assert disk.stats().errors > 0
     os.close(descriptor)
 
+def test_a_cut_of_a_dead_disk_says_that_it_is_dead(disk: EmulatedDisk) -> None:
+    disk.fail()
+    with pytest.raises(TierwiseError, match=rf"disk '{NAME}' has failed.*: tierwise disk down {NAME}"):
+        disk.cut()
+
+
+def test_after_a_cut_each_file_system_that_can_be_mounted_is(disk: EmulatedDisk) -> None:
+    disk.make_unreadable(0, 15, "log")
+    with pytest.raises(TierwiseError, match="cannot be read there"):
+        disk.cut()
+    assert disk.mounts["data"].is_mount() and not disk.mounts["log"].is_mount()
+
 
 def test_an_unreadable_sector_is_read_again_after_it_was_written(disk: EmulatedDisk) -> None:
     disk.make_unreadable(100_001, 100_002, "data")

@@ -36,7 +36,7 @@ from tierwise.host.disk.config import (
 )
 from tierwise.host.disk.server import await_socket, send_command, spawn
 from tierwise.host.disk.teardown import control_socket, home_of, take_down
-from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.errors import HostError, TierwiseError, os_errors
 from tierwise.model.output_files import own_folder
 from tierwise.results import AttainableRate, Latency, Record
 
@@ -280,7 +280,14 @@ class EmulatedDisk:
             disk_place.let_go(self._home, placed)
             placed = disk_place.attach_again(self._home, placed, self._reported)
             self.entry = self.entry.update(partitions=placed)
-            disk_place.mount_again(placed)
+            failed = disk_place.mount_again(placed)
+        if failed and not all(block_devices.is_readable(Path(part["device"])) for part in placed):
+            raise HostError(
+                f"{failed[0].message}: disk {self.entry.name!r} has failed, or cannot be read there",
+                f"tierwise disk down {self.entry.name}: what fails stays so until then",
+            )
+        if failed:
+            raise failed[0]
 
     def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
         """Fail the device, at once or later: all requests get errors until the disk is taken down."""

@@ -140,14 +140,18 @@ def attach_again(
     return [{**part, "device": str(device)} for part, device in zip(placed, devices, strict=True)]
 
 
-def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
+def mount_again(placed: Sequence[Mapping[str, Any]]) -> list[TierwiseError]:
     """Mount partitions that already have file systems; these recover as after any power cut.
 
-    Raises:
-        TierwiseError: with the kernel's message, if one is beyond recovery.
+    Gives an error with the kernel's message for each that is beyond recovery.
     """
+    failed: list[TierwiseError] = []
     for part in placed:
-        mounts.mount(Path(part["device"]), Path(part["mount"]), part["file_system"])
+        try:
+            mounts.mount(Path(part["device"]), Path(part["mount"]), part["file_system"])
+        except TierwiseError as error:
+            failed.append(error)
+    return failed
 
 
 def rotates(profile: Profile) -> bool:
