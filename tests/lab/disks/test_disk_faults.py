@@ -169,6 +169,7 @@ def test_a_dead_disk_gives_errors_until_it_is_down(disk: EmulatedDisk, after: di
     assert disk.stats().errors > 0
     os.close(descriptor)
 
+
 def test_a_cut_of_a_dead_disk_says_that_it_is_dead(disk: EmulatedDisk) -> None:
     disk.fail()
     with pytest.raises(TierwiseError, match=rf"disk '{NAME}' has failed.*: tierwise disk down {NAME}"):
