@@ -66,6 +66,21 @@ def mount_at(point: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
+def last_first() -> list[Mount]:
+    """All mounts that this process sees, the last first: the order in which they can be unmounted."""
+    return mounts()[::-1]
+
+
+def require_on_top(mount: Mount) -> None:
+    """Refuse a mount over which something else is mounted: unmounting would take that instead."""
+    top = mount_at(mount.point)
+    if top is not None and top.id != mount.id:
+        raise TierwiseError(
+            f"{mount.point}: {top.source} ({top.file_system}) is mounted over {mount.source}",
+            f"umount {mount.point}, then try again",
+        )
+
+
 def _parse(fields: list[str]) -> Mount:
     major, minor = fields[2].split(":")
     file_system, source = map(_unescape, fields[fields.index("-") + 1 :][:2])

@@ -17,7 +17,7 @@ from support.disk_files import append, error_of, flushed_file, read_sector, writ
 from support.disk_traces import NAME, traces
 from support.engine_contract import until
 from tierwise.device_models import profiles
-from tierwise.host import block_devices
+from tierwise.host import block_devices, mounts
 from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
 from tierwise.host.disk.partitions import attach_again, let_go
 from tierwise.host.disk.teardown import home_of
@@ -94,6 +94,17 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
     # And the fixture takes down one that was not finished.
     disk.cut(remount=False)
     let_go(home_of(NAME), disk.entry.facts["partitions"])
+
+
+def test_what_is_mounted_over_a_disk_stays(disk: EmulatedDisk) -> None:
+    point = disk.mounts["data"]
+    mounts.mount("none", point, "tmpfs")
+    (point / "mine").touch()
+    for change in (disk.cut, disk.down):
+        with pytest.raises(TierwiseError, match=rf"{point}: none \(tmpfs\) is mounted over /dev/.*: umount "):
+            change()
+        assert (point / "mine").exists()
+    mounts.unmount(point)
 
 
 def test_who_keeps_a_cut_disk_from_going_down_is_named(

@@ -37,6 +37,7 @@ from tierwise.host.disk.config import (
 from tierwise.host.disk.server import await_socket, send_command, spawn
 from tierwise.host.disk.teardown import control_socket, home_of, take_down
 from tierwise.model.errors import HostError, TierwiseError, os_errors
+from tierwise.model.names import resolved
 from tierwise.model.output_files import own_folder
 from tierwise.results import AttainableRate, Latency, Record
 
@@ -406,14 +407,15 @@ class EmulatedDisk:
         await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
 
     def _make_directories(self) -> None:
-        wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}
+        # As the kernel names them: a power cut looks for what is mounted there. One may be a link to nowhere.
+        real = {name: resolved(point) for name, point in self.mounts.items()}
+        wanted = {parent for point in real.values() for parent in (point, *point.parents)}
         missing = sorted(path for path in wanted if not path.exists())
         self.entry = self.entry.update(made=[str(path) for path in missing])
-        for path in (*missing, *self.mounts.values()):
+        for path in (*self.mounts.values(), *real.values()):
             with os_errors(path, "name another mount point"):
                 own_folder(path, 0o755)
-        # As the kernel names them: a power cut looks for what is mounted there.
-        self.mounts = {name: point.resolve() for name, point in self.mounts.items()}
+        self.mounts = real
 
 
 def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
