@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -50,6 +51,19 @@ def test_a_directory_that_cannot_be_made_leaves_no_entry(tmp_path: Path) -> None
     with pytest.raises(TierwiseError, match="can be written"):
         ledger.directory("x", parent=tmp_path / "missing")
     assert ledger.entries() == []
+
+
+def test_a_full_run_directory_is_named_and_keeps_no_part_of_an_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(path: Path, *_: object, **__: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(TierwiseError, match=rf"{tmp_path}/run/disk-a\.json: No space left on device: free"):
+        ledger.add("disk", "a")
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_the_run_directory_is_named_as_the_kernel_names_it(

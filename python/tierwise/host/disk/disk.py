@@ -285,7 +285,7 @@ class EmulatedDisk:
         if failed and not all(block_devices.is_readable(Path(part["device"])) for part in placed):
             raise HostError(
                 f"{failed[0].message}: disk {self.entry.name!r} has failed, or cannot be read there",
-                f"tierwise disk down {self.entry.name}: what fails stays so until then",
+                f"tierwise disk down {self.entry.name}",
             )
         if failed:
             raise failed[0]
