@@ -152,6 +152,14 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
     with pytest.raises(TierwiseError, match=r"disk-a\.json: damaged entry of the ledger"):
         EmulatedDisk.find("a")
     assert [(disk.name, disk.mounts) for disk in all_disks()[1]] == [("a", [])]
+    for owner, fix in (
+        (ledger.Identity.mine(), f"end process {os.getpid()}, then tierwise clean"),
+        (ledger.Identity(1, -1, "another boot"), "tierwise clean"),  # that process 1 is another one
+    ):
+        entry.update(owner=owner)
+        with pytest.raises(TierwiseError) as refused:
+            EmulatedDisk.find("a")
+        assert refused.value.fix == fix
     entry.remove()
 
 

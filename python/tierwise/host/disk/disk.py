@@ -424,7 +424,8 @@ def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
         return {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]}
     except (KeyError, TypeError) as error:
         problem = f"{entry.path}: damaged entry of the ledger ({error})"
-        raise TierwiseError(problem, f"end process {entry.owner.pid}, then tierwise clean") from None
+        owner = f"end process {entry.owner.pid}, then " if entry.owner.alive else ""
+        raise TierwiseError(problem, f"{owner}tierwise clean") from None
 
 
 class SilentDisk(Record):
