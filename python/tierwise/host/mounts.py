@@ -128,10 +128,12 @@ def mount(source: Path | str, point: Path, file_system: str) -> None:
         error = _mount(source, point, file_system, "")
     if error:
         what = file_system if str(source) == "none" else source
-        raise HostError(f"cannot mount {what} at {point}: {os.strerror(error)}", _mount_fix(error))
+        raise HostError(f"cannot mount {what} at {point}: {os.strerror(error)}", _mount_fix(error, point))
 
 
-def _mount_fix(error: int) -> str:
+def _mount_fix(error: int, point: Path) -> str:
+    if not point.is_dir():
+        return f"mkdir -p {point}, then try again"
     if error in (errno.EPERM, errno.EACCES):
         return "run as root with the right to mount (CAP_SYS_ADMIN); in a container: --privileged"
     return "see the kernel's log with dmesg"

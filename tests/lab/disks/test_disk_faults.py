@@ -107,6 +107,18 @@ def test_what_is_mounted_over_a_disk_stays(disk: EmulatedDisk) -> None:
     mounts.unmount(point)
 
 
+def test_a_mount_point_that_is_gone_is_named_and_a_further_cut_mounts_there(disk: EmulatedDisk) -> None:
+    point = disk.mounts["data"]
+    disk.cut(remount=False)
+    let_go(home_of(NAME), disk.entry.facts["partitions"])
+    point.rmdir()
+    with pytest.raises(TierwiseError, match=rf"{point}: No such file or directory: mkdir -p {point}"):
+        disk.cut()
+    point.mkdir()
+    disk.cut()
+    assert point.is_mount()
+
+
 def test_who_keeps_a_cut_disk_from_going_down_is_named(
     disk: EmulatedDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
