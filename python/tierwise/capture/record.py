@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import threading
 import time
@@ -36,7 +35,7 @@ from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
-from tierwise.recording import make_folder
+from tierwise.recording import discard_recording, make_folder
 from tierwise.recording.buffer import write_buffer
 
 _BUFFER_MB = 16
@@ -181,7 +180,7 @@ class Session:
     def _discard_unfinished(self) -> None:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
         if not self._finished:
-            shutil.rmtree(self._out, ignore_errors=True)
+            discard_recording(self._out)
 
     @property
     def full(self) -> bool:

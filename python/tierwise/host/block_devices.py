@@ -25,6 +25,7 @@ _LO_FLAGS_DIRECT_IO = 16
 _BLKFLSBUF = 0x1261  # from linux/fs.h
 _LOOP_CONFIG = "=II52xI176x64x"
 _GONE_AFTER_S = 30
+_BLOCK_BYTES = 4096
 _WRITE_BACK = "write back"
 
 LARGEST_REQUEST_KIB = 1024
@@ -166,6 +167,15 @@ def drop_buffers(device: Path, *, unused: bool = False) -> None:
         users = device_in_use_by(number(device)) or "is in use"
         problem = users if error.errno == errno.EBUSY else error.strerror
         raise TierwiseError(f"{device} {problem}", "end what uses it, then try again") from None
+
+
+def is_readable(device: Path) -> bool:
+    """Whether the first block of a device can be read, where file systems have their description."""
+    try:
+        with _opened(device, os.O_RDONLY) as descriptor:
+            return len(os.read(descriptor, _BLOCK_BYTES)) == _BLOCK_BYTES
+    except OSError:
+        return False
 
 
 def number(device: Path) -> tuple[int, int]:

@@ -127,7 +127,11 @@ class Entry:
 
     def _draft(self) -> Path:
         draft = run_dir() / f".{self.kind}-{self.name}.{secrets.token_hex(4)}"
-        draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        try:
+            draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        except OSError as error:  # one of a full file system names no file
+            draft.unlink(missing_ok=True)
+            raise TierwiseError(f"{self.path}: {error.strerror}", "free space there") from error
         return draft
 
 

@@ -66,6 +66,21 @@ def mount_at(point: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
+def last_first() -> list[Mount]:
+    """All mounts that this process sees, the last first: the order in which they can be unmounted."""
+    return mounts()[::-1]
+
+
+def require_on_top(mount: Mount) -> None:
+    """Refuse a mount over which something else is mounted: unmounting would take that instead."""
+    top = mount_at(mount.point)
+    if top is not None and top.id != mount.id:
+        raise TierwiseError(
+            f"{mount.point}: {top.source} ({top.file_system}) is mounted over {mount.source}",
+            f"umount {mount.point}, then try again",
+        )
+
+
 def _parse(fields: list[str]) -> Mount:
     major, minor = fields[2].split(":")
     file_system, source = map(_unescape, fields[fields.index("-") + 1 :][:2])
@@ -113,10 +128,12 @@ def mount(source: Path | str, point: Path, file_system: str) -> None:
         error = _mount(source, point, file_system, "")
     if error:
         what = file_system if str(source) == "none" else source
-        raise HostError(f"cannot mount {what} at {point}: {os.strerror(error)}", _mount_fix(error))
+        raise HostError(f"cannot mount {what} at {point}: {os.strerror(error)}", _mount_fix(error, point))
 
 
-def _mount_fix(error: int) -> str:
+def _mount_fix(error: int, point: Path) -> str:
+    if not point.is_dir():
+        return f"mkdir -p {point}, then try again"
     if error in (errno.EPERM, errno.EACCES):
         return "run as root with the right to mount (CAP_SYS_ADMIN); in a container: --privileged"
     return "see the kernel's log with dmesg"

@@ -166,13 +166,11 @@ def run(
 def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
     """Start a process of tierwise itself that no entry of the ledger ends; it may outlive the caller."""
     with log.open("wb") as output:
-        return processes.spawn(
-            command.argv, output, env=environment(None, own_variables()), cwd=DIRECTORY, user=command.user
-        )
+        return processes.spawn(command.argv, output, env=environment(None), cwd=DIRECTORY, user=command.user)
 
 
 def own_variables() -> dict[str, str]:
-    """Variables of the caller for a process of tierwise itself: those that name its directories."""
+    """Variables of the caller for a command of tierwise: those that name directories and set its options."""
     return {name: value for name, value in os.environ.items() if _OWN_VARIABLE.match(name)}
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -380,8 +380,22 @@ def new_folder(out: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        shutil.rmtree(out, ignore_errors=True)
+        discard_recording(out)
         raise
+
+
+def discard_recording(folder: Path) -> None:
+    """Delete what was written of a recording or an observation that was not finished.
+
+    What others have put into the folder meanwhile stays, and so does the folder then.
+    """
+    if folder.is_symlink():
+        return
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            if _is_own(path) or path.name == OBSERVATION_FILE:
+                path.unlink()
+        folder.rmdir()
 
 
 def remove_recording(folder: Path) -> None:
@@ -393,10 +407,15 @@ def remove_recording(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")
     for path in sorted(folder.iterdir()):
-        if path.name.removesuffix(".part") not in _OWN_FILES or path.is_symlink() or not path.is_file():
+        if not _is_own(path):
             what = "is no recording's file, and the folder would be deleted"
             raise TierwiseError(f"{path} {what}", "name another directory, or move that away")
     shutil.rmtree(folder)
+
+
+def _is_own(path: Path) -> bool:
+    named = path.name.removesuffix(".part") in _OWN_FILES
+    return named and path.is_file() and not path.is_symlink()
 
 
 @dataclass(frozen=True)

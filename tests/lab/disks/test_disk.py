@@ -201,6 +201,15 @@ def test_only_a_volatile_cache_is_flushed_before_and_after_a_cut(
     assert traces(NAME, mount_dir) == []
 
 
+def test_no_variable_of_the_caller_reaches_the_server(
+    mount_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIERWISE_DSN", "postgresql://u:password@h/d")
+    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as disk:
+        variables = Path(f"/proc/{disk.stats().server_pid}/environ").read_text().strip("\0").split("\0")
+    assert {variable.partition("=")[0] for variable in variables} == {"PATH", "HOME", "LC_ALL"}
+
+
 def test_the_server_has_memory_groups_and_priorities_of_its_own(disk: EmulatedDisk) -> None:
     stats = disk.stats()
     assert stats.warnings == []

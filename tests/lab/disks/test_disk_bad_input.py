@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from support.commands import Finished, tierwise
 from support.disk_traces import NAME, traces
 from tierwise.device_models import profiles
 from tierwise.host import mounts
-from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -85,6 +86,36 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TierwiseError, match=r"ram\.toml"):
         EmulatedDisk.up(NAME, profile, [Partition("data", 64 * MIB)], tmp_path / "mount")
     assert traces(NAME, tmp_path / "mount") == []
+
+
+def test_two_disks_are_not_mounted_at_one_place(tmp_path: Path) -> None:
+    """Both found it free, and the later one would hide the files of the other."""
+    both = [(NAME, tmp_path / "mount"), (f"{NAME}-2", tmp_path / "mount")]
+
+    def one(of: tuple[str, Path]) -> EmulatedDisk | TierwiseError:
+        try:
+            return EmulatedDisk.up(of[0], profiles.load("hdd-7k2"), [Partition(WHOLE, 64 * MIB)], of[1])
+        except TierwiseError as error:
+            return error
+
+    with ThreadPoolExecutor() as threads:
+        made = list(threads.map(one, both))
+    disks = [disk for disk in made if isinstance(disk, EmulatedDisk)]
+    refused = [error.message for error in made if isinstance(error, TierwiseError)]
+    for disk in disks:
+        disk.down()
+    assert refused == [f"{tmp_path / 'mount'}: something is mounted there"]
+    assert not (tmp_path / "mount").is_mount()
+
+
+def test_a_mount_point_that_a_link_names_is_removed_with_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("there/mount")
+    with EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "link"):
+        assert (tmp_path / "there" / "mount" / "data").is_mount()
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+    (tmp_path / "loop").symlink_to("loop")
+    result = up(tmp_path / "loop")
+    assert result.returncode == 2 and "loop' cannot be resolved" in result.stderr
 
 
 STUDY = """

@@ -17,7 +17,7 @@ from support.disk_files import append, error_of, flushed_file, read_sector, writ
 from support.disk_traces import NAME, traces
 from support.engine_contract import until
 from tierwise.device_models import profiles
-from tierwise.host import block_devices
+from tierwise.host import block_devices, mounts
 from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
 from tierwise.host.disk.partitions import attach_again, let_go
 from tierwise.host.disk.teardown import home_of
@@ -96,6 +96,29 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
     let_go(home_of(NAME), disk.entry.facts["partitions"])
 
 
+def test_what_is_mounted_over_a_disk_stays(disk: EmulatedDisk) -> None:
+    point = disk.mounts["data"]
+    mounts.mount("none", point, "tmpfs")
+    (point / "mine").touch()
+    for change in (disk.cut, disk.down):
+        with pytest.raises(TierwiseError, match=rf"{point}: none \(tmpfs\) is mounted over /dev/.*: umount "):
+            change()
+        assert (point / "mine").exists()
+    mounts.unmount(point)
+
+
+def test_a_mount_point_that_is_gone_is_named_and_a_further_cut_mounts_there(disk: EmulatedDisk) -> None:
+    point = disk.mounts["data"]
+    disk.cut(remount=False)
+    let_go(home_of(NAME), disk.entry.facts["partitions"])
+    point.rmdir()
+    with pytest.raises(TierwiseError, match=rf"{point}: No such file or directory: mkdir -p {point}"):
+        disk.cut()
+    point.mkdir()
+    disk.cut()
+    assert point.is_mount()
+
+
 def test_who_keeps_a_cut_disk_from_going_down_is_named(
     disk: EmulatedDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +191,19 @@ def test_a_dead_disk_gives_errors_until_it_is_down(disk: EmulatedDisk, after: di
     assert error_of(lambda: read_sector(disk, "log", 2048)) == errno.EIO
     assert disk.stats().errors > 0
     os.close(descriptor)
+
+
+def test_a_cut_of_a_dead_disk_says_that_it_is_dead(disk: EmulatedDisk) -> None:
+    disk.fail()
+    with pytest.raises(TierwiseError, match=rf"disk '{NAME}' has failed.*: tierwise disk down {NAME}"):
+        disk.cut()
+
+
+def test_after_a_cut_each_file_system_that_can_be_mounted_is(disk: EmulatedDisk) -> None:
+    disk.make_unreadable(0, 15, "log")
+    with pytest.raises(TierwiseError, match="cannot be read there"):
+        disk.cut()
+    assert disk.mounts["data"].is_mount() and not disk.mounts["log"].is_mount()
 
 
 def test_an_unreadable_sector_is_read_again_after_it_was_written(disk: EmulatedDisk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -50,6 +51,19 @@ def test_a_directory_that_cannot_be_made_leaves_no_entry(tmp_path: Path) -> None
     with pytest.raises(TierwiseError, match="can be written"):
         ledger.directory("x", parent=tmp_path / "missing")
     assert ledger.entries() == []
+
+
+def test_a_full_run_directory_is_named_and_keeps_no_part_of_an_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(path: Path, *_: object, **__: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(TierwiseError, match=rf"{tmp_path}/run/disk-a\.json: No space left on device: free"):
+        ledger.add("disk", "a")
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_the_run_directory_is_named_as_the_kernel_names_it(
@@ -138,6 +152,14 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
     with pytest.raises(TierwiseError, match=r"disk-a\.json: damaged entry of the ledger"):
         EmulatedDisk.find("a")
     assert [(disk.name, disk.mounts) for disk in all_disks()[1]] == [("a", [])]
+    for owner, fix in (
+        (ledger.Identity.mine(), f"end process {os.getpid()}, then tierwise clean"),
+        (ledger.Identity(1, -1, "another boot"), "tierwise clean"),  # that process 1 is another one
+    ):
+        entry.update(owner=owner)
+        with pytest.raises(TierwiseError) as refused:
+            EmulatedDisk.find("a")
+        assert refused.value.fix == fix
     entry.remove()
 
 

@@ -15,7 +15,7 @@ from support.paths import RECORDINGS, ROOT
 from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import TABLES, Recording, redact, remove_recording
+from tierwise.recording import TABLES, Recording, new_folder, redact, remove_recording
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -169,6 +169,22 @@ def test_what_others_have_put_into_a_recording_is_not_removed(tmp_path: Path) ->
     (made / "buffer.json").touch()
     remove_recording(made)
     assert not made.exists()
+
+
+def test_an_unfinished_recording_is_removed_without_what_others_have_put_there(tmp_path: Path) -> None:
+    for name, put in (("alone", False), ("shared", True)):
+        with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / name):
+            for file in ("calls.parquet", "calls.parquet.part", "about.json.part", "observation.json"):
+                (tmp_path / name / file).touch()
+            if put:
+                (tmp_path / name / "pages").mkdir()
+                (tmp_path / name / "pages" / "mine").touch()
+            raise KeyboardInterrupt
+    assert [path.relative_to(tmp_path) for path in sorted(tmp_path.rglob("*"))] == [
+        Path("shared"),
+        Path("shared/pages"),
+        Path("shared/pages/mine"),
+    ]
 
 
 @pytest.mark.parametrize(

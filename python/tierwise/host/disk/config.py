@@ -14,6 +14,7 @@ from tierwise.device_models.profiles import Profile
 from tierwise.host import doctor, mounts
 from tierwise.host.disk.teardown import config_file, control_socket, fuse_directory
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.names import resolved
 from tierwise.model.output_files import new_folder, open_file, own_folder
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.results import Record
@@ -214,7 +215,7 @@ def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]
 
 def require_unused(mount_dir: Path) -> None:
     """Refuse a directory that is not empty or is a mount point."""
-    if mounts.mount_at(mount_dir.resolve()) is not None:
+    if mounts.mount_at(resolved(mount_dir)) is not None:
         raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
     if mount_dir.exists() and not mount_dir.is_dir():
         raise TierwiseError(f"{mount_dir} is not a directory", "name an empty directory")

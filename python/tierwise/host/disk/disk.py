@@ -36,7 +36,8 @@ from tierwise.host.disk.config import (
 )
 from tierwise.host.disk.server import await_socket, send_command, spawn
 from tierwise.host.disk.teardown import control_socket, home_of, take_down
-from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.errors import HostError, TierwiseError, os_errors
+from tierwise.model.names import resolved
 from tierwise.model.output_files import own_folder
 from tierwise.results import AttainableRate, Latency, Record
 
@@ -280,7 +281,14 @@ class EmulatedDisk:
             disk_place.let_go(self._home, placed)
             placed = disk_place.attach_again(self._home, placed, self._reported)
             self.entry = self.entry.update(partitions=placed)
-            disk_place.mount_again(placed)
+            failed = disk_place.mount_again(placed)
+        if failed and not all(block_devices.is_readable(Path(part["device"])) for part in placed):
+            raise HostError(
+                f"{failed[0].message}: disk {self.entry.name!r} has failed, or cannot be read there",
+                f"tierwise disk down {self.entry.name}",
+            )
+        if failed:
+            raise failed[0]
 
     def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
         """Fail the device, at once or later: all requests get errors until the disk is taken down."""
@@ -399,14 +407,15 @@ class EmulatedDisk:
         await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
 
     def _make_directories(self) -> None:
-        wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}
+        # As the kernel names them: a power cut looks for what is mounted there. One may be a link to nowhere.
+        real = {name: resolved(point) for name, point in self.mounts.items()}
+        wanted = {parent for point in real.values() for parent in (point, *point.parents)}
         missing = sorted(path for path in wanted if not path.exists())
         self.entry = self.entry.update(made=[str(path) for path in missing])
-        for path in (*missing, *self.mounts.values()):
+        for path in (*self.mounts.values(), *real.values()):
             with os_errors(path, "name another mount point"):
                 own_folder(path, 0o755)
-        # As the kernel names them: a power cut looks for what is mounted there.
-        self.mounts = {name: point.resolve() for name, point in self.mounts.items()}
+        self.mounts = real
 
 
 def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
@@ -415,7 +424,8 @@ def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
         return {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]}
     except (KeyError, TypeError) as error:
         problem = f"{entry.path}: damaged entry of the ledger ({error})"
-        raise TierwiseError(problem, f"end process {entry.owner.pid}, then tierwise clean") from None
+        owner = f"end process {entry.owner.pid}, then " if entry.owner.alive else ""
+        raise TierwiseError(problem, f"{owner}tierwise clean") from None
 
 
 class SilentDisk(Record):

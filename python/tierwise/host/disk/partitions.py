@@ -13,7 +13,7 @@ from typing import Any
 from tierwise.device_models.profiles import Profile
 from tierwise.host import block_devices, ledger, mounts
 from tierwise.host.disk import teardown
-from tierwise.host.disk.config import Partition
+from tierwise.host.disk.config import Partition, require_unused
 from tierwise.host.disk.server import send_command
 from tierwise.host.disk.teardown import control_socket, fuse_directory
 from tierwise.model.errors import TierwiseError
@@ -109,7 +109,9 @@ def attach(home: Path, names: Sequence[str], reported: block_devices.Reported) -
 def place(part: Partition, device: Path, point: Path) -> dict[str, Any]:
     """Make a file system on a new partition and mount it; give the facts for its ledger entry."""
     mounts.make_file_system(part.fs, device)
-    mounts.mount(device, point, part.fs)
+    with ledger.locked():  # another disk may be made there at the same time
+        require_unused(point)
+        mounts.mount(device, point, part.fs)
     return {
         "name": part.name,
         "device": str(device),
@@ -124,9 +126,10 @@ def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
 
     The server no longer answers to handles from before a power cut, so this call does not block.
     """
-    for part in placed:
-        while mounts.mount_at(Path(part["mount"])):
-            mounts.unmount(Path(part["mount"]), lazily=True)
+    for mounted in mounts.last_first():
+        if (str(mounted.point), mounted.source) in {(part["mount"], part["device"]) for part in placed}:
+            mounts.require_on_top(mounted)
+            mounts.unmount(mounted.point, lazily=True)
     for device in block_devices.loops_below(home):
         block_devices.let_go(device)
     send_command(control_socket(home), "detach", end=False)
@@ -140,14 +143,18 @@ def attach_again(
     return [{**part, "device": str(device)} for part, device in zip(placed, devices, strict=True)]
 
 
-def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
+def mount_again(placed: Sequence[Mapping[str, Any]]) -> list[TierwiseError]:
     """Mount partitions that already have file systems; these recover as after any power cut.
 
-    Raises:
-        TierwiseError: with the kernel's message, if one is beyond recovery.
+    Gives an error with the kernel's message for each that is beyond recovery.
     """
+    failed: list[TierwiseError] = []
     for part in placed:
-        mounts.mount(Path(part["device"]), Path(part["mount"]), part["file_system"])
+        try:
+            mounts.mount(Path(part["device"]), Path(part["mount"]), part["file_system"])
+        except TierwiseError as error:
+            failed.append(error)
+    return failed
 
 
 def rotates(profile: Profile) -> bool:

@@ -39,8 +39,9 @@ def take_down(entry: ledger.Entry) -> None:
     numbers = {block_devices.number(device) for device in loops}
     # Those of a server that died have no number any more.
     sources = {str(device) for device in own}
-    for mounted in reversed(mounts.mounts()):
+    for mounted in mounts.last_first():
         if mounted.device in numbers or mounted.source in sources:
+            mounts.require_on_top(mounted)
             mounts.unmount(mounted.point)
     for device in loops:
         block_devices.detach(device)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from tierwise.lab.engines.thread_waits import threads
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.names import path_in
-from tierwise.recording import remove_recording
+from tierwise.recording import discard_recording, remove_recording
 
 BURST_S = 0.5
 
@@ -98,7 +97,7 @@ def recording_of(
         with Session(recording_target(engine, storage), out, schedule, progress) as session:
             yield RunRecording(session, laps or recordings.duty >= 1)
     except BaseException:
-        shutil.rmtree(out, ignore_errors=True)
+        discard_recording(out)
         raise
 
 
