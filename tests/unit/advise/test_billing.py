@@ -96,7 +96,7 @@ def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
     ],
 )
 def test_a_month_costs_what_the_provider_bills(name: str, gib: float, expected: float) -> None:
-    """Whole GiB; io2, gp3-16k and Hyperdisk as large as their I/Os need; st1 and pd-ssd as large as their speed."""
+    """Whole GiB; io2, gp3-16k and Hyperdisk as large as their I/Os, st1 and pd-ssd as their speed."""
     assert cost(name, gib * GIB) == pytest.approx(expected, rel=1e-5)
 
 
