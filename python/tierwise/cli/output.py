@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
-from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +53,9 @@ def show(document: Document, content: Content, schema: str, format: Format) -> N
     if format is Format.JSON:
         printing.echo(as_json(content, schema))
     elif format is Format.CSV:
-        for block in takewhile(lambda block: isinstance(block, Text), flat(document)):
+        for block in flat(document):
+            if not isinstance(block, Text):
+                break
             if block.tone in (Tone.HEADLINE, Tone.WARNING):
                 printing.echo(block.text, err=True)
         printing.echo(to_csv(document), nl=False)
