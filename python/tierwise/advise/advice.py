@@ -215,6 +215,11 @@ def advise(
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
     if goal is not None and goal.what != "tps" and predictor.run.from_waits:
         raise TierwiseError(f"--goal {goal.what}: waits do not tell latencies", "give tps=NUMBER, or record")
+    if goal is not None and goal.what != "tps" and predictor.run.once:
+        raise TierwiseError(
+            f"--goal {goal.what}: work that is done once has no latencies",
+            "leave it out, or record clients that go on",
+        )
     names = candidates(predictor, options.devices, terms)
     costs = Costs.of(predictor, terms)
     for name in names:

@@ -74,7 +74,12 @@ class Verification(Record):
 
 
 def verify(
-    forecast: Path, recording: Path, place: Mapping[str, str] | None = None, *, seeds: int = SEEDS
+    forecast: Path,
+    recording: Path,
+    place: Mapping[str, str] | None = None,
+    *,
+    seeds: int = SEEDS,
+    names: Path | None = None,
 ) -> Verification:
     """Compare a forecast with a recording taken after the move.
 
@@ -83,21 +88,24 @@ def verify(
         recording: folder of the recording after.
         place: the placement to verify, role -> device; see :func:`tierwise.advise.forecast.choose`.
         seeds: runs of the simulator for each replay.
+        names: CSV file of the names of tables and indexes, in place of those that the recording has.
 
     Raises:
         TierwiseError: naming the file; or if the two count different units of work.
     """
     forecasts = read_forecasts(forecast, place)
-    predictor = Predictor.open(recording, seeds=seeds)
+    predictor = Predictor.open(recording, seeds=seeds, names=names)
     models = {role.value: model for role, model in predictor.run.devices.items()}
     chosen = choose(forecasts, place, models)
+    if names is not None and not chosen.prediction.scenario.selected:
+        raise TierwiseError("--names: the forecast places no table or index", "leave out --names")
     unit = chosen.prediction.unit
     if predictor.run.unit != unit:
         if unit != "requests":
             raise TierwiseError(
                 f"{recording}: it shows no {unit}, and the forecast counts them", "record with --dsn"
             )
-        predictor = Predictor.open(recording, seeds=seeds, unit=parse_unit(unit))
+        predictor = Predictor.open(recording, seeds=seeds, unit=parse_unit(unit), names=names)
     predictor, untold = _telling(predictor, chosen.prediction.scenario.selected)
     if predictor.run.once != chosen.prediction.once:
         raise TierwiseError(
@@ -114,7 +122,7 @@ def _telling(predictor: Predictor, selected: tuple[str, ...]) -> tuple[Predictor
     except TierwiseError as error:
         return predictor, (
             f"{error.message}, so neither devices nor requests are compared with the forecast, which has "
-            f"{', '.join(selected)} apart"
+            f"{', '.join(selected)} apart: {error.fix}"
         )
 
 

@@ -290,6 +290,7 @@ def verify(
             "else the recommended one",
         ),
     ] = None,
+    names: opt.Names = None,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -301,7 +302,11 @@ def verify(
     from tierwise.report.recording.verification import verification_document
 
     verification = verify_forecast(
-        forecast, recording, None if place is None else parse_place(place, relations=True), seeds=seeds
+        forecast,
+        recording,
+        None if place is None else parse_place(place, relations=True),
+        seeds=seeds,
+        names=names,
     )
     show(verification_document(verification), {"verification": verification}, "verification", format)
     if not verification.inside:

@@ -24,7 +24,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.output_files import SCHEMA_VERSION
 from tierwise.predict import Predictor
 from tierwise.recording.outputs import require_writable, write_file
-from tierwise.report.document import Block, Document, Page, Section, Text, Tone
+from tierwise.report.document import Block, Document, Page, Section, Text, Tone, flat
 from tierwise.report.render import to_csv, to_html_page, to_markdown, to_rich
 
 _WIDEST = 1000
@@ -45,7 +45,7 @@ FormatOption = Annotated[Format, typer.Option("--format", help="format of the ou
 
 
 def show(document: Document, content: Content, schema: str, format: Format) -> None:
-    """Print a result.
+    """Print a result; beside CSV, which has tables alone, its first texts go to standard error.
 
     Args:
         document: the result for people and, by its tables, for spreadsheets.
@@ -53,6 +53,11 @@ def show(document: Document, content: Content, schema: str, format: Format) -> N
     if format is Format.JSON:
         printing.echo(as_json(content, schema))
     elif format is Format.CSV:
+        for block in flat(document):
+            if not isinstance(block, Text):
+                break
+            if block.tone in (Tone.HEADLINE, Tone.WARNING):
+                printing.echo(block.text, err=True)
         printing.echo(to_csv(document), nl=False)
     elif format is Format.MD:
         printing.echo(to_markdown(document), nl=False)

@@ -21,6 +21,7 @@ from tierwise.predict import Estimate, Predictor, estimates
 from tierwise.predict.devices import given, is_numbered
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
+from tierwise.predict.replayed import CHANCE
 from tierwise.predict.usability import usability
 from tierwise.recording import Day
 from tierwise.results.measurements import Record
@@ -95,8 +96,12 @@ class FleetOption(Record):
 
     @property
     def gain(self) -> float:
-        """Share of the time of a transaction that it saves: 1 - 1 / speed-up."""
-        return 1 - 1 / self.speedup.value
+        """Share of the time of a transaction that it saves: 1 - 1 / speed-up; not below 0 if by chance alone.
+
+        What saves money and is no slower, as far as can be told, is then as good as staying, for less.
+        """
+        slower = self.speedup.value < 1 / (1 + CHANCE)
+        return 1 - 1 / (self.speedup.value if slower else max(self.speedup.value, 1.0))
 
 
 class DatabaseOptions(Record):

@@ -25,10 +25,13 @@ NVMe and SCSI devices, from memory)."""
 def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
     """The scenario with the cores and the memory of its instance, unless it names its own.
 
-    The recorded memory is kept where the recording does not tell what another size changes.
+    The recorded memory is kept where the recording does not tell what another size changes. Without an
+    instance, what is named as it was recorded is no change.
     """
     instance = scenario.instance
-    if instance is None or scenario.set_by_instance:
+    if instance is None:
+        return _without_recorded(scenario, work)
+    if scenario.set_by_instance:
         return scenario
     changes: dict[str, Any] = {}
     if scenario.cores is None and instance.vcpus not in (None, work.cores):
@@ -36,6 +39,19 @@ def on_instance(scenario: Scenario, work: WorkSummary) -> Scenario:
     if scenario.memory_bytes is None and _other_memory(instance, work) and work.can_change_memory:
         changes["memory_bytes"] = round((instance.memory_gib or 0) * GIB)
     return scenario.changed(**changes, set_by_instance=sorted(changes))
+
+
+def _without_recorded(scenario: Scenario, work: WorkSummary) -> Scenario:
+    """The scenario without cores, memory and clients that are as recorded.
+
+    Clients tell what ``growth`` keeps, and end recorded arrivals; memory stays as named while data grow.
+    """
+    recorded = {"cores": work.cores}
+    if scenario.growth is None:
+        recorded |= {"memory_bytes": work.memory_bytes}
+        recorded |= {} if work.observed.arrive else {"clients": work.sessions}
+    same = [name for name, value in recorded.items() if getattr(scenario, name) == value]
+    return scenario.changed(**dict.fromkeys(same)) if same else scenario
 
 
 def limits(scenario: Scenario, work: WorkSummary, about: About | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.placement import Role
+from tierwise.model.placement import EVERYTHING, Role
 from tierwise.predict import Estimate, Predictor, Scenario
 from tierwise.predict.replayed import Demands
 from tierwise.recording.relations import Relations
@@ -16,7 +16,6 @@ from tierwise.results.measurements import Record
 
 NO_TIME = "zero"
 """The profile whose requests take no time."""
-EVERYTHING = "all"
 
 
 class Saving(Record):

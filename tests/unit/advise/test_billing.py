@@ -88,7 +88,7 @@ def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
         ("io2", 0.01, 64 * 0.125 + 32_000 * 0.065 + 32_000 * 0.0455),
         ("st1", 0.01, 1024 * 0.045),
         ("azure-premium-v2", 0.01, 0.081),
-        ("hyperdisk-balanced", 0.01, 4 * 0.08),
+        ("hyperdisk-balanced", 0.01, 6 * 0.08),
         ("pd-ssd", 0.01, 1024 * 0.17),
         ("nvme-dc", 0.01, 10.0),
         ("array-raid1-2x-ssd-nvme-dc", 0.01, 20.0),
@@ -96,7 +96,7 @@ def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
     ],
 )
 def test_a_month_costs_what_the_provider_bills(name: str, gib: float, expected: float) -> None:
-    """Whole GiB; io2 and gp3-16k as large as their I/Os need; st1 and pd-ssd as large as their speed."""
+    """Whole GiB; io2, gp3-16k and Hyperdisk as large as their I/Os, st1 and pd-ssd as their speed."""
     assert cost(name, gib * GIB) == pytest.approx(expected, rel=1e-5)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.advise import Goal
+from support.fake_replay import FakeReplay, predictor
+from tierwise.advise import AdviceOptions, Goal, advise
+from tierwise.model.errors import TierwiseError
 from tierwise.predict.ranking import Ranked
 from tierwise.report.recording.decision_words import goal_text
 
@@ -38,3 +40,9 @@ def test_within_a_tenth_is_near(goal: str, near: bool) -> None:
 )
 def test_a_rate_is_said_as_it_was_given(goal: str, words: str) -> None:
     assert goal_text(Goal.parse(goal)) == words
+
+
+def test_work_done_once_has_no_latency_to_reach() -> None:
+    """It was said that every interval lies beyond the goal."""
+    with pytest.raises(TierwiseError, match="--goal p99: work that is done once has no latencies"):
+        advise(predictor(FakeReplay(once=True)), AdviceOptions(["nvme-dc"], goal=Goal.parse("p99=5ms")))

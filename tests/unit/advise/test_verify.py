@@ -19,7 +19,6 @@ from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor
 from tierwise.report.recording.verification import remainder_sentence
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
@@ -33,8 +32,10 @@ ACCOUNTS = "table:public.pgbench_accounts"
 SEEDS = ("--seeds", "2")
 
 
-def verify(forecast: Path, recording: Path, place: dict[str, str] | None = None) -> Verification:
-    return verify_forecast(forecast, recording, place, seeds=2)
+def verify(
+    forecast: Path, recording: Path, place: dict[str, str] | None = None, names: Path | None = None
+) -> Verification:
+    return verify_forecast(forecast, recording, place, seeds=2, names=names)
 
 
 @cache
@@ -142,25 +143,26 @@ def test_devices_of_tables_are_compared_only_where_the_recording_after_tells_tab
     verification = verify(moved, TABLES)
     assert not verification.inside and not verification.explained and verification.undone_per_s is None
     assert not (verification.differences or verification.roles or verification.work)
-    assert any(
-        "no names of tables, so neither devices nor requests" in text for text in verification.warnings
-    )
+    said = next(text for text in verification.warnings if "no names of tables" in text)
+    assert "so neither devices nor requests" in said and "or give --names FILE" in said
 
 
-def test_tables_that_were_not_moved_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Predictor.open
+def test_tables_that_were_not_moved_are_found(tmp_path: Path) -> None:
     moved = forecast(
         tmp_path, "advise", TABLES, "--names", NAMES, "--by", "table", "--devices", "nvme-dc,gp3"
     )
-    monkeypatch.setattr(Predictor, "open", lambda path, **options: opened(path, names=NAMES, **options))
-    verification = verify(moved, TABLES)
+    verification = verify(moved, TABLES, names=NAMES)
     assert verification.forecast.label.endswith("pgbench_accounts_pkey on ssd-nvme-dc"), "the recommended set"
     assert kinds(verification) == [("placement", Role.SELECTED)]
     assert not [change for change in verification.work if change.role]
-    one = verify(moved, TABLES, {ACCOUNTS: "gp3"})
+    printed_too = json.loads(printed("verify", moved, TABLES, "--names", NAMES))["verification"]
+    assert printed_too["differences"][0]["role"] == "selected"
+    one = verify(moved, TABLES, {ACCOUNTS: "gp3"}, NAMES)
     assert one.forecast.label == "public.pgbench_accounts on volume-aws-gp3"
     with pytest.raises(TierwiseError, match="predicts no such placement"):
         verify(moved, TABLES, {"log": "gp3"})
+    with pytest.raises(TierwiseError, match="--names: the forecast places no table"):
+        verify(forecast(tmp_path, "predict", TABLES, "--place", "log=nvme-dc"), TABLES, names=NAMES)
 
 
 def test_a_rate_inside_explains_no_latency_outside(tmp_path: Path) -> None:

@@ -124,6 +124,17 @@ def test_the_headline_counts_databases_by_role() -> None:
     assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
 
 
+@needs_scipy
+@pytest.mark.parametrize("budget", [None, "0", "50"])
+@pytest.mark.parametrize(("speedup", "moves"), [(0.999, True), (0.9, False)])
+def test_what_only_saves_money_is_taken(budget: str | None, speedup: float, moves: bool) -> None:
+    """A speed-up of 0.999, by chance of the seeds, was taken for a loss that no saving outweighs."""
+    advice = advised(database("a", option(-90, speedup, [DATA], spread=1.7)), budget=budget)
+    said = "Move the data of a: nothing is gained, and 90 $/month less."
+    assert bool(advice.databases[0].option.placement) == moves
+    assert (headline(advice).replace("\u00a0", " ") == said) == moves
+
+
 @pytest.mark.parametrize("goal", [None, "p99=2ms"])
 def test_the_options_of_a_database_are_those_of_exhaustive_search(
     goal: str | None, monkeypatch: pytest.MonkeyPatch

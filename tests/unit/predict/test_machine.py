@@ -35,6 +35,19 @@ def test_cores_and_memory_follow_unless_they_are_named() -> None:
     assert on_instance(Scenario(instance=limits_only(XLARGE)), can).cores is None
 
 
+def test_a_machine_named_as_it_was_recorded_is_no_change() -> None:
+    recorded = predictor(FakeReplay(can_change_memory=True))
+    run = recorded.run
+    same = Scenario(cores=run.cores, memory_bytes=run.memory_bytes, clients=run.clients)
+    answer = recorded.predict([same])[0]
+    assert answer.scenario == Scenario() and answer.speedup == recorded.as_recorded.speedup
+    assert answer.rate_per_s == recorded.as_recorded.rate_per_s
+    growing = recorded.predict([same.changed(growth=2.0)])[0].scenario
+    assert (growing.cores, growing.memory_bytes, growing.clients) == (None, run.memory_bytes, run.clients)
+    named = Scenario(instance=XLARGE, cores=run.cores)
+    assert on_instance(named, recorded.work).cores == run.cores, "not those of the instance"
+
+
 def test_memory_stays_where_the_recording_tells_nothing_of_another_size() -> None:
     answer = predictor().predict([Scenario(instance=XLARGE)])[0]
     assert answer.refused is None and answer.scenario.memory_bytes is None and answer.scenario.cores == 4

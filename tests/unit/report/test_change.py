@@ -97,7 +97,9 @@ def test_a_volume_of_a_cluster_is_as_large_as_it_is_billed() -> None:
         spec = yaml.safe_load(cluster_patch(made))["spec"]
         return [spec[name]["size"] for name in ("walStorage", "storage") if name in spec]
 
-    assert sizes(change({Role.LOG: "volume-aws-gp3"})) == ["7Gi"], "rounded up"
+    log = change({Role.LOG: "volume-aws-gp3"})
+    assert sizes(log) == ["7Gi"], "rounded up"
+    assert "if the cluster has spec.walStorage already, recreate the instances" in cluster_patch(log)
     assert sizes(change({Role.LOG: "volume-aws-gp3"}, rented_gib={"volume-aws-gp3": 10.0})) == ["10Gi"]
     assert sizes(change({Role.LOG: "volume-aws-io2"}, rented_gib={"volume-aws-io2": 64.0})) == ["64Gi"]
     both = change(dict.fromkeys([Role.LOG, Role.DATA], "volume-aws-io2"), rented_gib={"volume-aws-io2": 70.0})

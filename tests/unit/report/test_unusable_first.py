@@ -62,6 +62,16 @@ def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str)
     )
 
 
+@pytest.mark.parametrize("asked", [["advise", "--devices", "nvme-dc"], ["predict", "--devices", "nvme-dc"]])
+def test_csv_which_has_tables_alone_leaves_it_to_standard_error(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor("replay"))
+    result = CliRunner().invoke(app, [*asked, "bank", "--format", "csv"])
+    assert result.stderr.startswith("This recording is not usable: do not act on what follows.\n")
+    assert "+30%" in result.stderr and "not usable" not in result.stdout and "," in result.stdout
+
+
 def test_a_usable_recording_says_nothing_of_the_kind() -> None:
     of = fake_predictor()
     advice = advise(of, AdviceOptions(["nvme-dc"]))

@@ -111,6 +111,11 @@ def _notes(change: Change) -> Iterator[str]:
         if Role.LOG not in change.moves:
             yield "pg_wal is in PGDATA and moves along, unless the cluster has spec.walStorage."
     if Role.LOG in change.moves:
+        if Role.DATA not in change.moves:
+            yield (
+                "A class holds for new volumes: if the cluster has spec.walStorage already, recreate the "
+                "instances one by one, replicas first."
+            )
         yield "spec.walStorage cannot be removed again."
     if Role.TEMP in change.moves:
         yield "The patch replaces the list spec.tablespaces: add those that the cluster has."

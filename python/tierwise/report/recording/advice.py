@@ -86,7 +86,7 @@ def fastest_sentence(advice: Advice) -> str:
         return ""
     if fastest.placement == option.placement:
         return f"That is the fastest of {tried_words(advice)}."
-    if step.low <= 1:
+    if step.low <= 1 or fastest.stays:
         return f"None of {tried_words(advice)} is faster than this one by more than chance."
     gain, price = gain_words(fastest.prediction), cost(fastest.cost_per_month, advice.currency)
     other = f"The fastest of {tried_words(advice)}, {moved_words(fastest)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.model import numbers
 from tierwise.model.extras import alt
-from tierwise.model.placement import ROLE_NAMES, Role
-from tierwise.predict.savings import EVERYTHING, Savings
+from tierwise.model.placement import EVERYTHING, ROLE_NAMES, Role
+from tierwise.predict.savings import Savings
 from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.recording.recording import in_words
