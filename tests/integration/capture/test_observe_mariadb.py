@@ -44,7 +44,7 @@ def test_waits_are_seen_with_the_rights_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")
 def test_a_wait_that_has_not_ended_is_seen(tmp_path: Path) -> None:
-    """Such a wait has a time of its end, the current one: none of a file was seen, and reads counted as work."""
+    """It has a time of its end, the current one: none of a file was seen, and reads counted as work."""
     settings = WATCHED | {"log_bin": "binary", "sync_binlog": "1", "server_id": "1"}
     with open_directory() as home, own_servers.mariadb(home, **settings) as server:
         stop = threading.Event()
