@@ -69,7 +69,7 @@ _STATES = """
            locks.trx_id IS NOT NULL, count(*)
     FROM performance_schema.threads AS threads
     LEFT JOIN performance_schema.events_waits_current AS waits
-      ON waits.thread_id = threads.thread_id AND waits.timer_end IS NULL
+      ON waits.thread_id = threads.thread_id AND waits.end_event_id IS NULL
          AND waits.event_name LIKE 'wait/io/file/%%'
     LEFT JOIN information_schema.innodb_trx AS locks
       ON locks.trx_mysql_thread_id = threads.processlist_id AND locks.trx_state = 'LOCK WAIT'

@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import stat
 import struct
 import sys
@@ -28,6 +29,9 @@ _PAGE_BYTES = 8192
 _MOST_FILE_BYTES = 64 << 20
 """Of one catalog of one database; larger ones are not read."""
 _MOST_OUTPUT_BYTES = 6 << 20
+_MOST_MEMORY_BYTES = 1 << 30
+"""More than the largest catalog takes: pages may have many pointers to one row."""
+_TOO_LARGE = f"they need more than {_MOST_MEMORY_BYTES >> 20} MiB of memory"
 _MOST_PASSES = 6
 _FIRST_USER_OID = 16384
 _DEFAULT_SPACE = 1663
@@ -338,8 +342,8 @@ def names(directory: int) -> dict[str, Any]:
     for database in databases(server):
         try:
             more, uncertain = relations(server, database)
-        except (OSError, UnknownLayoutError) as error:
-            unread[database.number] = str(error)
+        except (OSError, UnknownLayoutError, MemoryError) as error:
+            unread[database.number] = str(error) or _TOO_LARGE
         else:
             found, unknown = found + more, unknown + uncertain
     found.sort(key=lambda row: -int(row["size_bytes"]))
@@ -355,9 +359,10 @@ def names(directory: int) -> dict[str, Any]:
 
 def main() -> None:
     """Write the names to the standard output, as JSON; the first argument is the directory's descriptor."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     try:
         answer = names(int(sys.argv[1]))
-    except (OSError, UnknownLayoutError, ValueError, struct.error) as error:
-        answer = {"problem": str(error)}
+    except (OSError, UnknownLayoutError, ValueError, struct.error, MemoryError) as error:
+        answer = {"problem": str(error) or _TOO_LARGE}
     with os.fdopen(1, "w", encoding="utf-8") as output:
         json.dump(answer, output)

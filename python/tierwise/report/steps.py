@@ -134,4 +134,6 @@ def _lines(text: str, new: str, move: Mapping[str, Any]) -> str:
         return lines
     helpers = [_USED] if "used " in lines else []
     head = ["(", "set -eu", *helpers, f"trap 'test $? = 0 || echo \"{_ENDED}\" >&2' EXIT", "set -x"]
+    if f"${new}" in lines:  # a link or a setting would have another way from where the shell is
+        head.append(f'{new}=$(CDPATH= cd -- "${{{new}:?}}" && pwd)')
     return "\n".join([*head, lines, ")"])

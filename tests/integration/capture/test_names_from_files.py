@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -209,3 +212,12 @@ def test_a_catalog_that_is_damaged_gives_no_names(server: PostgresEngine) -> Non
         assert "shop" not in {relation["database"] for relation in files.relations}
         assert "far" in {relation["database"] for relation in files.relations}
         assert f"pg_database.oid {number} have no names" in " ".join(files.warnings)
+
+
+def test_files_that_take_much_memory_give_no_names() -> None:
+    """Pages whose pointers lead to one row took gigabytes."""
+    code = (
+        "from tierwise.capture import postgres_files as f; f.names = lambda _: bytearray(8 << 30); f.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "0"], capture_output=True, text=True, check=False)
+    assert "1024 MiB of memory" in json.loads(done.stdout)["problem"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from support.engine_contract import until
+from support import own_servers
+from support.engine_contract import open_directory, until
 from support.engine_sessions import client_of
 from support.watched_servers import WATCHED, dsn_of, watched_mariadb
 from tierwise.capture.observe import observe
+from tierwise.capture.sql_session import parse
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -36,6 +40,31 @@ def test_waits_are_seen_with_the_rights_alone(tmp_path: Path) -> None:
     assert observed.sessions_in("log_lock", "log_sync", role=Role.LOG) > 0.05
     assert observed.transactions and observed.counts["log_bytes"] > 0
     assert observed.sizes[Role.LOG] > 0 and observed.sizes[Role.DATA] > 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")
+def test_a_wait_that_has_not_ended_is_seen(tmp_path: Path) -> None:
+    """It has a time of its end, the current one: none of a file was seen, and reads counted as work."""
+    settings = WATCHED | {"log_bin": "binary", "sync_binlog": "1", "server_id": "1"}
+    with open_directory() as home, own_servers.mariadb(home, **settings) as server:
+        stop = threading.Event()
+
+        def work() -> None:
+            with server.mariadb() as session, session.cursor() as cursor:
+                cursor.execute("CREATE TABLE test.made (id integer) ENGINE=InnoDB")
+                while not stop.is_set():
+                    cursor.execute("INSERT INTO test.made VALUES (1)")
+
+        server.execute("CREATE DATABASE test")
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            dsn = parse(f"mysql://root@localhost?unix_socket={quote(str(home / 'socket'))}", "test")
+            observed = observe(dsn, tmp_path / "o", 3.0, rate_hz=50.0)
+        finally:
+            stop.set()
+            thread.join()
+    assert observed.sessions_in("data_write", role=Role.ARCHIVE) > 0.01
 
 
 def _observed(engine: MariadbEngine, out: Path) -> Observation:

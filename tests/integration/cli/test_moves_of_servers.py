@@ -13,7 +13,7 @@ import pytest
 
 from support import own_servers
 from support.engine_cases.mariadb import CASES
-from support.engine_contract import open_directory
+from support.engine_contract import open_directory, until
 from support.own_servers import ACCOUNT, OwnServer
 from tierwise.lab.engines.mariadb.binaries import installed
 from tierwise.lab.engines.postgres.binaries import embedded
@@ -331,3 +331,45 @@ def test_files_that_a_setting_names_by_their_old_path_are_not_removed() -> None:
             assert listed and all((home / "data" / name).exists() for name in listed)
         finally:
             typed("systemctl stop mariadb", programs, **environment)
+
+
+def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
+    """The link led nowhere, and the server did not start."""
+    (log,) = guide("postgres", {Role.LOG: "ssd-nvme-dc"}).steps
+    with open_directory() as home, open_directory() as new, own_servers.postgres(home) as server:
+        os.chown(new, int(ACCOUNT), int(ACCOUNT))
+        data = home / "data"
+        with (data / "postgresql.conf").open("a") as file:
+            file.write(f"unix_socket_directories = '{home}'\nlisten_addresses = ''\n")
+        variables = {"PGDATA": data, "NEW": f"../{new.name}"}
+        try:
+            for lines in (log.there, log.back):
+                typed(as_account(f"cd '{new}'\n{lines}"), {}, **variables)
+                assert (data / "pg_wal").is_symlink() == (lines == log.there)
+                server.execute("CHECKPOINT")
+        finally:
+            typed(as_account('pg_ctl stop -m fast -D "$PGDATA"'), {}, **variables)
+
+
+def test_an_archive_moves_to_a_directory_of_any_name() -> None:
+    """The server put names of files in the place of a %f of the name, and the shell read its signs."""
+    (steps,) = guide("postgres", {Role.ARCHIVE: "ssd-nvme-dc"}).steps
+    archived = "SELECT pg_walfile_name(pg_switch_wal())"
+    own = {"archive_mode": "on", "archive_command": "true"}
+    with open_directory() as home, open_directory() as new, own_servers.postgres(home, **own) as server:
+        folder = new / "100%full 'a' \"b\" `c` $d \\e"
+        folder.mkdir()
+        os.chown(folder, int(ACCOUNT), int(ACCOUNT))
+        environment = {"PGHOST": home, "PGUSER": "postgres", "DB": "postgres"}
+        typed(steps.there, {"install": INSTALL}, NEW=folder, **environment)
+        with server.postgres() as session:
+            session.execute("CREATE TABLE part (a integer)")
+            ((name,),) = session.execute(archived).fetchall()
+        until((folder / "archive" / name).exists)
+        typed(steps.back, {}, NEW=folder, BEFORE="true", **environment)
+        server.execute("ALTER SYSTEM SET archive_library = 'basic_archive'", "SELECT pg_reload_conf()")
+        typed("sleep 1", {}, **environment)
+        typed(steps.there, {"install": INSTALL}, fails=True, NEW=folder, **environment)
+        with server.postgres() as session:
+            ((command,),) = session.execute("SHOW archive_command").fetchall()
+        assert command == "true", "a server that has both archives nothing"
