@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Literal
 
 from pydantic import Field
@@ -132,6 +133,7 @@ class WorkloadInfo(Record):
     """The work of the clients."""
 
     name: str
+    """Of a shipped workload, or of the user's folder or script; its path in results of before."""
     digest: str | None = None
     """Of what a workload of the user's held."""
     scale: NotNegative
@@ -146,6 +148,11 @@ class WorkloadInfo(Record):
     """Greatest number of processes or threads that work on one statement."""
     caches: Literal["cold", "warm"] = "cold"
     """Before the warm-up: a restarted server and an empty page cache, or both as loading left them."""
+
+    @property
+    def title(self) -> str:
+        """Its name for people, the same wherever its folder was."""
+        return PurePath(self.name).name.replace("_", " ")
 
 
 class Machine(Record):

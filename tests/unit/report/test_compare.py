@@ -15,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 from support.lap_results import LAPS_S, lap_runs
-from support.results_factory import study_runs
+from support.results_factory import INFO, study_runs
+from tierwise.lab.analysis.answer import build_answer
 from tierwise.lab.analysis.sets import SetComparison, SetRow, compare_sets
 from tierwise.lab.cli.compare import compare, in_format
 from tierwise.lab.cli.report import RESULTS_FILE
@@ -94,6 +95,14 @@ def of_work(run: RunResult, **change: Any) -> RunResult:
 def test_a_workload_without_a_digest_is_known_by_its_name() -> None:
     edited = [of_work(run, digest="edited") for run in lap_runs()]
     assert "other work" not in compare_sets(lap_runs(), edited, NAMES).headline
+
+
+def test_a_workload_is_the_same_wherever_its_folder_was() -> None:
+    runs = [of_work(run, name="my_load", digest="first") for run in lap_runs()]
+    moved = [of_work(run, name="/home/me/loads/my_load") for run in runs]
+    both = compare_sets(runs, moved, NAMES)
+    assert "other work" not in both.headline and not both.differences
+    assert "/home" not in build_answer(moved, INFO).headline
 
 
 @pytest.mark.parametrize("change", [{"scale": 7.0}, {"name": "order_entry"}, {"digest": "edited"}])

@@ -175,7 +175,7 @@ def _position(declared: Sequence[str], value: str) -> tuple[int, str]:
 
 def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapping[str, str]]) -> Comparison:
     by_placement = {name: [run for run in runs if run.placement == name] for name in _names(runs, info)}
-    measure, workload = measure_of(runs), runs[0].workload.name.replace("_", " ")
+    measure, workload = measure_of(runs), runs[0].workload.title
     rows, first = build_rows(by_placement, info.baseline, measure, info.seed)
     phraser = PlacementPhraser(
         (device for run in runs for device in run.devices),

@@ -213,7 +213,7 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
 _TRANSACTIONS = "Transactions a run"
 _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Engine": lambda run: f"{run.engine.name} {run.engine.version}",
-    "Workload": lambda run: run.workload.name.replace("_", " ") + _content(run.workload.digest),
+    "Workload": lambda run: run.workload.title + _content(run.workload.digest),
     "Scale": lambda run: f"{run.workload.scale:g}",
     "Constants of the workload": lambda run: (
         ", ".join(f"{name} = {value:g}" for name, value in sorted(run.workload.constants.items())) or None

@@ -74,7 +74,7 @@ class StudyProgress(ConsoleProgress):
         """Print the directory of the results and the seed of the order."""
         runs = numbers.counted(total, "run")
         kept = f", {finished} of {runs} kept from before" if finished else ""
-        self._console.print(f"{directory.parent.name}: {runs}, seed {seed}{kept}; results in {directory}")
+        self._print(f"{directory.parent.name}: {runs}, seed {seed}{kept}; results in {directory}")
         self._bar.update(self._task, total=total, completed=finished)
 
     def run_started(self, plan: RunPlan) -> None:

@@ -11,6 +11,7 @@ from tierwise.lab.studies.runner.lap_run import LapsMeasured
 from tierwise.lab.studies.runner.storage import Storage
 from tierwise.lab.studies.runner.window import Window, total
 from tierwise.lab.studies.study import RunPlan, Study
+from tierwise.lab.workloads import Workload
 from tierwise.lab.workloads.dss.metrics import scores
 from tierwise.results import EngineInfo, RunResult, WorkloadInfo
 from tierwise.results.measurements import WaitProfile
@@ -23,12 +24,12 @@ def of_run(
     engine: EngineInfo,
     storage: Storage,
     *,
-    workload: str | None = None,
+    workload: Workload | None = None,
 ) -> RunResult:
     """The record of a run before it is measured: its conditions.
 
     Args:
-        workload: digest of a workload of the user's.
+        workload: what its clients run on a database.
     """
     return RunResult(
         study=study.name,
@@ -44,8 +45,8 @@ def of_run(
         engine=engine,
         workload=WorkloadInfo(
             **study.model_dump(include=set(WorkloadInfo.model_fields) - {"name"}),
-            name=study.workload,
-            digest=workload,
+            name=workload.name if workload else study.workload,
+            digest=workload.own_digest if workload else None,
             seed=plan.seed,
             memory_bytes=study.memory,
         ),

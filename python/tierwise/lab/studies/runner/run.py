@@ -72,7 +72,7 @@ def execute(
         undo.enter_context(engine)
         bench = Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
-        prepared = of_run(study, plan, study_seed, bare, storage, workload=workload.own_digest)
+        prepared = of_run(study, plan, study_seed, bare, storage, workload=workload)
         try:
             cold = _load(bench)
         except TierwiseError as error:
