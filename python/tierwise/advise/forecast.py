@@ -130,7 +130,10 @@ def read_forecasts(path: Path, named: Mapping[str, str] | None = None) -> list[F
     try:
         forecasts = [
             Forecast(
-                file=path.name, label=label, run=_run(run), prediction=_prediction(prediction, path, own)
+                file=path.name,
+                label=label,
+                run=_run(run, path),
+                prediction=_prediction(prediction, path, own),
             )
             for label, run, prediction in _listed(content)
         ]
@@ -210,9 +213,14 @@ def _of_tables(devices: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
         yield label, prediction
 
 
-def _run(content: Any) -> RecordedRun:
+def _run(content: Any, path: Path) -> RecordedRun:
     """A run whose clients, cores and memory can be asked for in a scenario."""
     run = RecordedRun.model_validate_json(json.dumps(content), strict=True)
+    if run.from_waits:
+        raise TierwiseError(
+            f"{path}: a forecast from an observation, which does not tell the machine and its devices",
+            "verify a forecast from a recording",
+        )
     Scenario(clients=run.clients, cores=run.cores, memory_bytes=run.memory_bytes)
     return run
 

@@ -95,6 +95,11 @@ def verify(
     """
     forecasts = read_forecasts(forecast, place)
     predictor = Predictor.open(recording, seeds=seeds, names=names)
+    if predictor.run.from_waits:
+        raise TierwiseError(
+            f"{recording}: an observation, which does not tell the machine and its devices",
+            "name a folder that tierwise record has written after the move",
+        )
     models = {role.value: model for role, model in predictor.run.devices.items()}
     chosen = choose(forecasts, place, models)
     if names is not None and not chosen.prediction.scenario.selected:

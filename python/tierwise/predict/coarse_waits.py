@@ -12,6 +12,7 @@ from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.simulation import Job, Simulation, simulate_core
 from tierwise.model.placement import Role
+from tierwise.model.units import significant
 from tierwise.predict.devices import resolve
 from tierwise.predict.observed_work import LogDemand, moved_parts
 from tierwise.predict.replayed import SimulatedRoleIo, Wait, WorkSummary
@@ -276,8 +277,8 @@ def open_questions(
         low_us, high_us = min(low for low, _ in ends), max(high for _, high in ends)
         names = ", ".join(dict.fromkeys(str(wait.role) for wait in unknown))
         questions.append(
-            f"the device of {names} was not named: a request there is taken to last {low_us:,.3g} to "
-            f"{high_us:,.3g} µs, which tierwise observe --on would tell"
+            f"the device of {names} was not named: a request there is taken to last {significant(low_us)} to "
+            f"{significant(high_us)} µs, which tierwise observe --on would tell"
         )
     beside = sorted(freed(work, placed))
     if beside and len(seen.devices) < len(work.footprints):

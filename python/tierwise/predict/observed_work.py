@@ -6,6 +6,7 @@ Little's law: sessions in a state, over the rate of transactions, is the time th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import mean_value
 from tierwise.predict.replayed import DEVICES, Demands, Observed, RecordedDevice, Wait, WorkSummary
+from tierwise.recording.breakdown import Part
 from tierwise.recording.observation import PARTS, Observation
 
 FROM_WAITS = (
@@ -58,10 +60,12 @@ def work_of(seen: Observation) -> WorkSummary:
     rate = rate_per_s(seen)
     clients = max(round(seen.sessions), 1)
     per_us = clients / max(seen.sessions, 1e-9) * 1e6 / rate
-    parts = [(PARTS[wait.wait_class], wait.role, wait.sessions * per_us) for wait in seen.waits]
+    times_us: defaultdict[tuple[Part, Role | None], float] = defaultdict(float)
+    for wait in seen.waits:
+        times_us[PARTS[wait.wait_class], wait.role] += wait.sessions * per_us
     waits = [
         Wait(category=part, role=role, time_us=time_us)
-        for part, role, time_us in parts
+        for (part, role), time_us in times_us.items()
         if part not in ("cpu", "client") and time_us > 0
     ]
     cpu_us = max(seen.running * per_us, _LEAST_CPU_US)

@@ -61,7 +61,7 @@ def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: f
     all_bytes = sum(work.footprints.get(role, 0) for role in _PAGES)
     per_s = rate * (more_reads + reads / done) * each_bytes
     longest_s = all_bytes / per_s if per_s > 0 else 0.0
-    return f"; until then about {rate:,.3g} {run.unit}/s, for {longest_s:,.2g} s at most"
+    return f"; until then about {significant(rate)} {run.unit}/s, for {significant(longest_s, 2)} s at most"
 
 
 def _checkpoints(run: RecordedRun, recorded: Outcome, answer: Outcome) -> str:

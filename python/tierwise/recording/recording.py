@@ -102,9 +102,11 @@ _TOOLS = (
 
 
 def refuse_other(path: Path) -> None:
-    """Refuse a file or a day given as a recording; nothing happens if it is one, or missing."""
+    """Refuse a file, a day or an observation in place of a recording; nothing happens if none is there."""
     if Day.is_at(path):
         raise TierwiseError(f"{path}: a day holds several recordings", "name one of its folders")
+    if os.path.lexists(path / OBSERVATION_FILE):
+        raise TierwiseError(f"{path} is an observation, which profile, predict and advise read", _OTHER_FIX)
     if not path.is_file():
         return
     with open_regular(path, _OTHER_FIX, most_bytes=1 << 62) as file:
@@ -355,6 +357,7 @@ def redact(path: Path, out: Path) -> None:
     Raises:
         TierwiseError: if the recording is missing or damaged, or ``out`` is not empty.
     """
+    refuse_other(path)
     with new_folder(out):
         _core.redact_recording(path, out)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tierwise.device_models.profiles import ImportedDrive
 from tierwise.device_models.simulation import DeviceSummary
 from tierwise.model import numbers
-from tierwise.model.numbers import grouped
+from tierwise.model.numbers import grouped, percent
 from tierwise.model.statistics import median_interval
 from tierwise.model.units import GB
 from tierwise.probe import ProbeReport, middle
@@ -33,9 +33,7 @@ def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
     for summary in summaries:
         devices_table.add(*_cells(summary))
     notes = ["Rates after long use: SSDs overwritten at random, volumes out of credit."]
-    if any(not summary.price_checked for summary in summaries) or any(
-        summary.sources.from_memory for summary in summaries
-    ):
+    if any(_unchecked_price(summary) or summary.sources.from_memory for summary in summaries):
         notes.append(
             "Not checked: written down from memory; nobody compared it with the source that it names."
         )
@@ -55,7 +53,7 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
     figures = summary.figures
     mark = "*" if figures.cached_writes else ""
     unsure = {"estimated": 1 - summary.sources.sourced_share, "not checked": summary.sources.unchecked_share}
-    shares = [f"{share:.0%} {what}" for what, share in unsure.items() if share > 0]
+    shares = [f"{percent(share)} {what}" for what, share in unsure.items() if share > 0]
     return [
         Cell(summary.name, below=tuple(Text(share, Tone.QUIET) for share in shares)),
         figure(summary.capacity_bytes / GB, grouped),
@@ -69,9 +67,12 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
 
 def _price(summary: DeviceSummary) -> Cell:
     cost = figure(summary.cost_per_gb_month, lambda cost: f"{cost:.3g}")
-    if summary.cost_per_gb_month is None or summary.price_checked:
-        return cost
-    return replace(cost, below=(Text("not checked", Tone.QUIET),))
+    below = (Text("not checked", Tone.QUIET),) if _unchecked_price(summary) else ()
+    return replace(cost, below=below)
+
+
+def _unchecked_price(summary: DeviceSummary) -> bool:
+    return summary.cost_per_gb_month is not None and not summary.price_checked
 
 
 def _pair(above: float, below: float, mark: str = "") -> Cell:

@@ -19,7 +19,7 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import advice_page, decision, subject
 from tierwise.report.document import Bullets, Table
-from tierwise.report.recording.advice import advice_document, further_sentences
+from tierwise.report.recording.advice import advice_document, further_sentences, setting_blocks
 from tierwise.report.recording.decision_words import headline
 
 OFF = "synchronous_commit=off"
@@ -68,6 +68,8 @@ def test_a_setting_is_recommended_where_its_loss_is_allowed_and_it_reaches_as_mu
         advised
     )
     assert further_sentences(advised)[0].startswith("What can be bought: Move ")
+    said = [text for text in map(str, setting_blocks(advised)) if "give up durability" in text]
+    assert said and "none is recommended" not in said[0]
 
 
 def test_a_move_that_reaches_more_stays_recommended() -> None:

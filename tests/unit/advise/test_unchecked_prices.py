@@ -41,6 +41,20 @@ def test_the_list_of_devices_says_it(arguments: list[str], monkeypatch: pytest.M
     assert unchecked and all(device["cost_per_gb_month"] for device in unchecked)
 
 
+def test_a_measured_profile_without_a_price_is_not_said_to_be_from_memory(tmp_path: Path) -> None:
+    made = tmp_path / "mine.toml"
+    sizes = {"capacity_mb": 1000, "channels": 1, "stripe_kib": 32, "read_us": 20, "program_us": 20}
+    sizes |= {"read_overhead_us": 45, "write_overhead_us": 137, "flush_us": 133, "link_mb_per_s": 750}
+    sizes["write_cache_kib"] = 0
+    numbers = "\n".join(f"{name} = {value}" for name, value in sizes.items())
+    sources = "\n".join(f'{name} = "measured: here"' for name in sizes)
+    head = 'kind = "ssd"\nsummary = "mine"\npower_loss_protection = false'
+    made.write_text(f"{head}\n{numbers}\n[source]\n{sources}\n")
+    shown = CliRunner().invoke(app, ["device", "show", str(made)])
+    assert shown.exit_code == 0, shown.exception
+    assert "not checked" not in shown.stdout.lower()
+
+
 @pytest.mark.parametrize("devices", [["nvme-dc"], ["gp3", "io2"]])
 def test_advice_says_it_of_the_devices_that_it_prices(devices: list[str]) -> None:
     advice = advise(predictor(), AdviceOptions(devices))

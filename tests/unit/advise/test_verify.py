@@ -12,6 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
+from support.observations import observation
 from support.paths import ROOT
 from support.schemas import problems
 from tierwise.advise.verification import Verification
@@ -19,7 +20,9 @@ from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.report.recording.verification import remainder_sentence
+from tierwise.predict import Predictor
+from tierwise.recording import write_observation
+from tierwise.report.recording.verification import headline, remainder_sentence
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
 ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/select-cold-8/all-7k2/recorded-1"
@@ -135,6 +138,38 @@ def test_a_role_that_was_not_moved_is_found(tmp_path: Path) -> None:
     assert verification.forecast.label == "the best placement"
     assert kinds(verification) == [("placement", Role.LOG)]
     assert verification.explained and not verification.inside
+
+
+def test_figures_inside_do_not_hide_that_a_role_was_not_moved(tmp_path: Path) -> None:
+    """It said that the forecast came true."""
+
+    def widen(content: dict[str, Any]) -> None:
+        (prediction,) = content["predictions"]
+        for figure in ("rate_per_s", "p50_us", "p99_us"):
+            prediction[figure] |= {"low": 1e-3, "high": 1e9}
+
+    made = changed(forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc"), widen)
+    verification = verify(made, RECORDING)
+    assert verification.inside
+    assert headline(verification) == (
+        "Every measured figure lies inside its interval, but the log lies on "
+        "7,200 rpm SATA nearline disk, not on ssd-nvme-dc."
+    )
+    moved = verification.model_copy(update={"differences": []})
+    assert headline(moved).startswith("The forecast came true: ")
+    assert headline(moved.model_copy(update={"usable": False})).startswith("Every measured figure ")
+
+
+def test_an_observation_is_refused_on_either_side(tmp_path: Path) -> None:
+    """One after was a division by zero."""
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    write_observation(seen, observation())
+    recorded = forecast(tmp_path, "predict", RECORDING)
+    with pytest.raises(TierwiseError, match="seen: an observation"):
+        verify(recorded, seen)
+    with pytest.raises(TierwiseError, match="forecast from an observation"):
+        verify(forecast(tmp_path, "predict", seen), RECORDING)
 
 
 def test_devices_of_tables_are_compared_only_where_the_recording_after_tells_tables(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def test_each_recording_is_judged(shops: dict[str, Path], tmp_path: Path) -> Non
     asked = ["predict", str(lost), str(shops["south"]), "--place", place, "--seeds", "2"]
     text = CliRunner().invoke(app, asked).stdout
     assert text.startswith("lost is not usable: do not act on what follows.")
+    assert "Warning, lost: the kernel dropped 100 of 1000 events" in text, "with its database"
     assert "south: This recording is usable." in text
     content = json.loads(CliRunner().invoke(app, [*asked, "--format", "json"]).stdout)
     assert [(each["database"], each["usable"]) for each in content["usability"]] == [

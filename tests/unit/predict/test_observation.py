@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from support.observations import RATE, observation, wait
 from tierwise.advise import AdviceOptions, Goal, advise
 from tierwise.capture.mysql import state_of
 from tierwise.capture.postgres import further_views
@@ -21,55 +22,8 @@ from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
-from tierwise.recording import OBSERVATION_FILE, Observation, write_observation
-from tierwise.recording.observation import Wait
+from tierwise.recording import OBSERVATION_FILE, write_observation
 from tierwise.results import WaitClass
-
-RATE = 100.0
-"""Transactions a second of the observed run."""
-
-
-def sessions(ms: float) -> float:
-    """How many sessions are in a state in which a transaction spends so much time."""
-    return RATE * ms / 1e3
-
-
-def wait(event: str, wait_class: WaitClass, ms: float, role: Role | None = None) -> Wait:
-    return Wait(event=event, wait_class=wait_class, sessions=sessions(ms), role=role)
-
-
-def observation(**changes: Any) -> Observation:
-    """Ten clients: a commit waits 50 ms for flushes of 36 ms, and 20 ms of each 100 ms are the client's."""
-    observation: dict[str, Any] = {
-        "started_at": "2026-11-23T12:00:00+00:00",
-        "tierwise": "0.1.0",
-        "engine": "postgres",
-        "engine_version": "16.4",
-        "duration_s": 60.0,
-        "ticks": 1200,
-        "rate_hz": 20.0,
-        "waits": [
-            wait("IO:WalSync", "log_sync", 8, Role.LOG),
-            wait("LWLock:WALWrite", "log_lock", 42, Role.LOG),
-            wait("IO:DataFileRead", "data_read", 26, Role.DATA),
-            wait("Client:ClientRead", "client", 20),
-            wait("active", "cpu", 4),
-        ],
-        "cores": 4,
-        "running": sessions(4),
-        "counted_s": 60.0,
-        "counts": {
-            "transactions": 6000,
-            "log_flushes": 1330,
-            "log_bytes": 6_000_000,
-            "page_reads": 12_000,
-            "heap_reads": 12_000,
-            "index_reads": 0,
-            "page_writes": 3000,
-        },
-        "sizes": {Role.LOG: 1 << 26, Role.DATA: 1 << 30, Role.INDEX: 1 << 28},
-    }
-    return Observation.model_validate(observation | changes)
 
 
 def opened(folder: Path, **changes: Any) -> Predictor:
@@ -86,6 +40,17 @@ def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
     assert work.demands.cpu_us == pytest.approx(4_000)
     assert times["log_device", Role.LOG] == pytest.approx(8_000)
     assert times["read", Role.DATA] == pytest.approx(26_000)
+
+
+def test_events_of_one_wait_are_added(tmp_path: Path) -> None:
+    """The profile showed the time of the last event alone: 8 µs for the log's device that took 1.1 ms."""
+    *others, client, cpu = observation().waits
+    client = client.model_copy(update={"sessions": client.sessions - RATE * 2 / 1e3})
+    more = wait("IO:WALWrite", "log_sync", 2, Role.LOG)
+    waits = opened(tmp_path, waits=[*others, client, cpu, more]).work.demands.waits
+    assert len(waits) == len({(each.category, each.role) for each in waits})
+    text = CliRunner().invoke(app, ["profile", str(tmp_path)]).output
+    assert "10.0 ms" in next(line for line in text.splitlines() if "waits: log device" in line)
 
 
 def test_the_observed_run_is_reproduced(tmp_path: Path) -> None:
@@ -209,6 +174,23 @@ def test_what_waits_do_not_tell_is_refused(tmp_path: Path, scenario: Scenario, r
 def test_a_goal_for_a_latency_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="waits do not tell latencies"):
         advise(opened(tmp_path), AdviceOptions(["nvme-dc"], goal=Goal.parse("p99=5ms")))
+
+
+@pytest.mark.parametrize("command", [["recording", "show"], ["recording", "redact", "-o", "copy"]])
+def test_what_reads_recordings_alone_says_that_this_is_an_observation(
+    command: list[str], tmp_path: Path
+) -> None:
+    opened(tmp_path)
+    error = CliRunner().invoke(app, [*command, str(tmp_path)]).exception
+    assert isinstance(error, TierwiseError) and "is an observation" in error.message
+
+
+def test_a_long_wait_is_written_without_an_exponent(tmp_path: Path) -> None:
+    (answer,) = opened(tmp_path, counts={"transactions": 6000}).predict(
+        [Scenario(placement={"data": "nvme-dc"})]
+    )
+    (question,) = [text for text in answer.warnings if "was not named" in text]
+    assert "e+" not in question and " to 12\u202f" in question
 
 
 def test_an_unknown_role_names_the_option() -> None:

@@ -20,9 +20,8 @@ from tierwise.report.recording.prediction import (
 )
 
 SETTINGS_TITLE = "Settings instead"
-_CAUTION = (
-    "A setting costs nothing, and most give up durability: none is recommended unless --may-lose allows it."
-)
+_CAUTION = "A setting costs nothing, and most give up durability"
+_NONE_ADVISED = ": none is recommended unless --may-lose allows it"
 
 
 def setting_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
@@ -32,9 +31,10 @@ def setting_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
         return [*([doc.Text(SETTINGS_TITLE, doc.Tone.HEADLINE)] if titled and bounds else []), *bounds]
     untried = any(SETTINGS_UNCALIBRATED in move.prediction.warnings for move in advice.settings)
     steps = [_steps(move) for move in advice.settings if move.worthwhile]
+    caution = f"{_CAUTION}{'' if advice.decision.setting else _NONE_ADVISED}."
     return [
         _settings_table(advice, SETTINGS_TITLE if titled else ""),
-        doc.Text(_CAUTION, doc.Tone.QUIET),
+        doc.Text(caution, doc.Tone.QUIET),
         *([doc.Text(f"{capitalized(SETTINGS_UNCALIBRATED)}.", doc.Tone.QUIET)] if untried else []),
         *([doc.Bullets(steps)] if steps else []),
         *bounds,
@@ -173,7 +173,7 @@ def machine_blocks(advice: Advice, titled: bool = True) -> list[doc.Block]:
     for move in advice.machines:
         machine_table.add(
             move.instance,
-            doc.figure(move.vcpus, numbers.significant),
+            doc.figure(move.vcpus, numbers.count),
             doc.figure(move.memory_gib, numbers.significant),
             *gain_cells(move, once),
             *([chief_figure(move.with_moves, once) if move.with_moves else numbers.NONE] if moved else []),

@@ -311,7 +311,19 @@ def joint_document(answers: Sequence[JointPrediction]) -> list[doc.Block]:
         doc.Text(_sentence(answers, worst), doc.Tone.HEADLINE),
         _table(answers),
         *losses([answer.together for answer in answers]),
-        *warnings_of([answer.together for answer in answers]),
+        *caution_blocks(
+            _of_databases([(answer.database, answer.together.warnings) for answer in answers]),
+            _of_databases([(answer.database, answer.together.cross_checks) for answer in answers]),
+        ),
+    ]
+
+
+def _of_databases(texts_of: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Each warning, with the databases that have it where others do not."""
+    by_text = gathered((text, name) for name, texts in texts_of for text in dict.fromkeys(texts))
+    return [
+        warning_sentence(text, "" if len(names) == len(texts_of) else ", ".join(names))
+        for text, names in by_text.items()
     ]
 
 

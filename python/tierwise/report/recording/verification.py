@@ -27,7 +27,10 @@ def headline(verification: Verification) -> str:
     """Whether the forecast came true, and if not, the reasons."""
     missed = [figure for figure in verification.figures if not figure.inside]
     if not missed:
-        return "The forecast came true: every measured figure lies inside its interval."
+        inside = "every measured figure lies inside its interval"
+        if misplaced := _misplaced(_places(verification.differences)):
+            return f"{inside.capitalize()}, but {join(misplaced)}."
+        return f"The forecast came true: {inside}." if verification.usable else f"{inside.capitalize()}."
     figures = join(
         [
             f"{_FIGURES[figure.what]} is {_times(figure.measured / figure.predicted.value)}"
@@ -98,9 +101,8 @@ def _reasons(verification: Verification) -> list[str]:
         for difference in verification.differences
         if difference.closes is None or difference.closes >= _LEAST_PART
     ]
-    places = [difference for difference in named if difference.kind == "placement"]
     reasons = [_reason(difference) for difference in named if difference.kind != "placement"]
-    reasons += _misplaced(places)
+    reasons += _misplaced(_places(named))
     return reasons if verification.explained else [*reasons, *_other_work(verification)]
 
 
@@ -130,6 +132,10 @@ def _reason(difference: Difference) -> str:
             return f"{what} of {measured} instead of {predicted}"
         case _:
             return f"{measured} {what.removesuffix('s') if measured == '1' else what} instead of {predicted}"
+
+
+def _places(differences: Sequence[Difference]) -> list[Difference]:
+    return [difference for difference in differences if difference.kind == "placement"]
 
 
 def _misplaced(places: Sequence[Difference]) -> list[str]:
