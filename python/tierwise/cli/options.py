@@ -206,7 +206,7 @@ def defaults() -> dict[str, Any]:
     from tierwise.model.output_files import require_own_file
 
     file = user_config_path("tierwise") / CONFIG_FILE
-    if not file.exists():
+    if not os.access(file, os.F_OK):
         return {}
     with os_errors(file, _FIX_OF_DEFAULTS):
         require_own_file(file, _FIX_OF_DEFAULTS)

@@ -224,6 +224,12 @@ def _full_name(name: str, known: list[str]) -> str:
 def _own_price(profile: Profile) -> Price:
     """``[price]`` of a profile, in US dollars for 10^9 and 10^6 bytes, as it is billed."""
     given: dict[str, Any] = profile.fields["price"]
+    rent = sorted(given.keys() - {"usd"})
+    if "usd" in given and rent:
+        raise TierwiseError(
+            f"{profile.file}: price.usd is of a device that is bought, price.{rent[0]} of one that is rented",
+            "give one of the two",
+        )
     changed = {"purchase": given.get("usd")}
     per_gb_month: float | None = given.get("usd_per_gb_month")
     if per_gb_month is not None:

@@ -119,7 +119,10 @@ class FlashFit:
     @property
     def units_bound_large_reads(self) -> bool:
         """Whether units with the least stripe do the rate of large reads: the link is not seen then."""
-        return self.unit_seen and 0.8 < self.units * BLOCK_BYTES / self.unit_read_us / self._reads_mb_per_s < 1.25
+        return (
+            self.unit_seen
+            and 0.8 < self.units * BLOCK_BYTES / self.unit_read_us / self._reads_mb_per_s < 1.25
+        )
 
     @property
     def longest_unit_read_us(self) -> float:
@@ -213,9 +216,9 @@ def fit_flash(
     )
 
 
-def modelled_per_s(profile: str, pattern: str, measured_per_s: float) -> float:
+def modelled_per_s(profile: str, pattern: str, measured_per_s: float, most_s: float = _LONGEST_S) -> float:
     """Requests a second of a pattern by the text of a profile, of which about as many were measured."""
-    virtual_s = min(_MOST_MODELLED / max(measured_per_s, _LEAST_PER_S), _LONGEST_S)
+    virtual_s = min(_MOST_MODELLED / max(measured_per_s, _LEAST_PER_S), most_s)
     model = profiles.parse(profile, Path("probed.toml"))
     return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
 

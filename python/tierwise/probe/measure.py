@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,7 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
 from tierwise.probe import flush as trouble
-from tierwise.probe.disk_fit import fit_disk
+from tierwise.probe.disk_fit import DiskFit, fit_disk
 from tierwise.probe.flash_fit import FlashFit, fit_flash, meeting_rates, modelled_per_s
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
@@ -40,7 +42,7 @@ SWEEP = tuple(
 )
 """Sizes and depths in addition to CrystalDiskMark's."""
 
-_SHARES = {"patterns": 0.5, "flush": 0.15, "fit": 0.35}
+_SHARES = {"patterns": 0.5, "flush": 0.1, "fit": 0.35, "checks": 0.05}
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
         now = datetime.now(UTC)
         size_bytes = max(capacity_bytes(place), target.size_bytes)
         day = now.strftime("%Y-%m-%d")
-        origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
+        origin = Origin(
+            day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes, place.memory
+        )
         progress("fit")
         profile = None
         if options.fit:
@@ -181,14 +185,18 @@ def fitted(
 ) -> tuple[str, list[str]]:
     """TOML text of a profile of the kind that matches the device, and what it contradicts."""
     seconds = _SHARES["fit"] * options.seconds
-    if flush.device_class == "disk":
-        disk = disk_text(fit_disk(target, seconds, options.repeats, random), origin)
+    disk_fit = flush.device_class == "disk" and fit_disk(target, seconds, options.repeats, random)
+    checks = [pattern for pattern in _CHECKED if pattern not in patterns]
+    checked_s = _SHARES["checks"] * options.seconds
+    patterns = patterns | sample_patterns(target, checks, options.repeats, checked_s, random, lambda _: None)
+    if disk_fit:
+        disk = _with_queue(disk_fit, origin, patterns)
         # A limit of I/Os may delay reads as long as a disk takes for them.
         if not contradictions(disk, patterns, most_apart=_NO_DISK):
             return disk, contradictions(disk, patterns)
     fit = fit_flash(target, patterns, seconds, options.repeats, random)
     if flush.device_class == "memory":
-        memory = memory_text(fit, origin)
+        memory = memory_text(fit, origin, lasting=flush.verdict != "cannot have reached the medium")
         # A loop device answers as fast, and does no more requests at depth than its threads.
         apart = contradictions(memory, patterns, fit.read_cpu_us, fit.write_cpu_us)
         if not any(" of rnd4k-q32t1-" in text for text in apart):
@@ -202,6 +210,21 @@ def fitted(
     return profile, contradictions(profile, patterns, fit.read_cpu_us, fit.write_cpu_us)
 
 
+def _with_queue(fit: DiskFit, origin: Origin, patterns: Mapping[str, Sequence[PatternResult]]) -> str:
+    """The disk's profile; with a shorter queue if it does fewer random reads at depth 32."""
+    taken = patterns[_QUEUED]
+
+    def apart(text: str) -> float:
+        return abs(math.log(_modelled_per_s(text, _QUEUED, taken) / _rate_per_s(taken)))
+
+    texts = [disk_text(fit, origin, depth) for depth in _QUEUE_DEPTHS]
+    return texts[0] if apart(texts[0]) < math.log(_MOST_APART) else min(texts, key=apart)
+
+
+_QUEUED = "rnd4k-q32t1-read"
+_QUEUE_DEPTHS = (32, 16, 8, 4, 2, 1)
+_CHECKED = ("log-append-8k", "mixed70-4k-qd16")
+"""Measured only to see what a profile makes of them: what a log does, and reads among writes."""
 _MOST_APART = 1.25
 """Ratio of a profile's rate to the measured one that is worth a warning."""
 _NO_DISK = 2.0
@@ -216,34 +239,54 @@ def contradictions(
     *,
     most_apart: float = _MOST_APART,
 ) -> list[str]:
-    """One line for each pattern of CrystalDiskMark that the fitted profile serves at another rate.
+    """One line for each measured pattern that the fitted profile serves at another rate.
 
-    Writes of a disk are left out: a cache takes in as many as it has room for.
+    Of a disk with a write cache, writes without flushes are left out: it takes in as many as it has room for.
 
     Args:
         profile: TOML text.
-        patterns: the repeats of each pattern.
+        patterns: the repeats of each.
         read_cpu_us: processor time of the host for a read, which is no part of the profile.
         write_cpu_us: likewise, for a write.
         most_apart: ratio of the rates up to which they agree.
     """
-    is_disk = profiles.parse(profile, Path("probed.toml")).kind == "hdd"
+    model = profiles.parse(profile, Path("probed.toml"))
+    cached = model.kind == "hdd" and model.write_cache
     texts = []
-    for name in CRYSTALDISKMARK.values():
-        if is_disk and "write" in name:
+    for name, results in patterns.items():
+        if cached and ("write" in name or "mixed" in name):
             continue
-        measured = statistics.median([result.rate_per_s for result in patterns[name]])
-        modelled = modelled_per_s(profile, name, measured)
-        cpu_us = read_cpu_us if "read" in name else write_cpu_us
+        measured = _rate_per_s(results)
+        modelled = _modelled_per_s(profile, name, results)
+        # A log's append is a write and a flush.
+        cpu_us = read_cpu_us if "read" in name else write_cpu_us * (2 if "append" in name else 1)
         step_us = 1e6 / modelled
-        modelled = 1e6 / (step_us + cpu_us if "q1t1" in name else max(step_us, cpu_us))
-        if not 1 / most_apart <= modelled / max(measured, 1e-9) <= most_apart:
+        modelled = 1e6 / (max(step_us, cpu_us) if _DEEP.search(name) else step_us + cpu_us)
+        if not 1 / most_apart <= modelled / measured <= most_apart:
             texts.append(
                 f"the profile does {modelled:,.0f} requests a second of {name}, and {measured:,.0f} were "
                 "measured: predictions of such requests would be as far off; if the load on this machine "
                 "varied, probe again, for longer"
             )
     return texts
+
+
+_DEEP = re.compile(r"-q(?:d\d|(?!1t1)\d+t)")
+"""Of a pattern with several requests outstanding."""
+
+
+_SHORTEST_MODELLED_S = 1.0
+_LEAST_PER_S = 1e-9
+
+
+def _modelled_per_s(profile: str, pattern: str, results: Sequence[PatternResult]) -> float:
+    """In the time of a repeat: requests that are not done by its end do not count."""
+    most_s = max(statistics.median([result.elapsed_s for result in results]), _SHORTEST_MODELLED_S)
+    return max(modelled_per_s(profile, pattern, _rate_per_s(results), most_s), _LEAST_PER_S)
+
+
+def _rate_per_s(results: Sequence[PatternResult]) -> float:
+    return max(statistics.median([result.rate_per_s for result in results]), _LEAST_PER_S)
 
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:

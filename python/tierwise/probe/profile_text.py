@@ -15,7 +15,7 @@ from tierwise.probe.flash_fit import FlashFit
 _SURFACES = 4
 
 
-def disk_text(fit: DiskFit, origin: Origin) -> str:
+def disk_text(fit: DiskFit, origin: Origin, queue_depth: int) -> str:
     """Profile of a hard disk of the file system's or device's size, extrapolated from the probed span."""
     return profile_text(
         "hdd",
@@ -23,7 +23,7 @@ def disk_text(fit: DiskFit, origin: Origin) -> str:
         {},
         flags={"write_cache": fit.write_cache},
         zones=_zones(fit, origin.capacity_bytes),
-        tables=_tables(fit, origin.capacity_bytes / fit.span_bytes),
+        tables=_tables(fit, origin.capacity_bytes / fit.span_bytes, queue_depth),
         sources=_sources(fit, origin),
     )
 
@@ -66,7 +66,7 @@ def _settle_us(fit: DiskFit) -> float:
     return min(fit.write_settle_us, fit.skew_share * 60e6 / fit.rpm.estimate)
 
 
-def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
+def _tables(fit: DiskFit, strokes: float, queue_depth: int) -> dict[str, Table]:
     hit_us, write_hit_us = rounded(fit.overhead_us), rounded(fit.write_hit_us)
     befores = ("read", "write")
     overhead = {f"read_{kind}_after_{before}_us": hit_us for kind in ("hit", "miss") for before in befores}
@@ -95,7 +95,7 @@ def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
             "write_segments": 128,
         },
         "bus": {"sector_us": 1.0},
-        "queue": {"depth": 32, "policy": "sptf", "age_limit_us": 500_000},
+        "queue": {"depth": queue_depth, "policy": "sptf", "age_limit_us": 500_000},
         "overhead": {
             **overhead,
             "read_completion_us": 0,
@@ -131,7 +131,8 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
         ),
         "cache": "estimated: 8 MiB in 16 segments for reading, 8 MiB for writing; sizes are not seen",
         "bus": "estimated: 500 MB/s, since the medium is slower than any bus of today",
-        "queue": "estimated: native command queue of 32 of Serial ATA 2.6; policy and age limit by choice",
+        "queue": "estimated: policy and age limit by choice",
+        "queue.depth": origin.source("set so that random 4 KiB reads at depth 32 are met, at most 32"),
         "overhead": origin.source("median read of the block just read; flush alike, a command without data"),
     }
 
@@ -224,6 +225,8 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
     flags = {"power_loss_protection": protected and cached}
     if write_back:
         flags["reports_write_back"] = True
+    if origin.memory:
+        flags["ephemeral"] = True
     return profile_text("ssd", summary, numbers, flags=flags)
 
 
@@ -241,8 +244,8 @@ def _link(mb_per_s: float, kind: str, origin: Origin) -> Number:
     return rounded(mb_per_s), origin.source(f"{what}; the link may be faster")
 
 
-def memory_text(fit: FlashFit, origin: Origin) -> str:
-    """Profile of memory behind a link."""
+def memory_text(fit: FlashFit, origin: Origin, *, lasting: bool) -> str:
+    """Profile of memory behind a link; or, if what it holds is lasting, of a drive that answers as fast."""
     link_mb_per_s = max(fit.link_mb_per_s, fit.link_write_mb_per_s)
     transfer_us = _BLOCK_BYTES / link_mb_per_s
     numbers: dict[str, Number] = {
@@ -261,7 +264,8 @@ def memory_text(fit: FlashFit, origin: Origin) -> str:
         ),
         "link_mb_per_s": _link(link_mb_per_s, "reads or writes", origin),
     }
-    return profile_text("ram", f"measured by tierwise probe at {origin.device}", numbers)
+    flags = {"ephemeral": False} if lasting else {}
+    return profile_text("ram", f"measured by tierwise probe at {origin.device}", numbers, flags=flags)
 
 
 MB = 1_000_000
@@ -285,6 +289,8 @@ class Origin:
     repeats: int
     capacity_bytes: int
     """Size of the file system or device; the probed span may be smaller."""
+    memory: bool = False
+    """Whether it is memory, however it was fitted: what it holds ends with the power."""
 
     def source(self, what: str) -> str:
         """The source of one number."""

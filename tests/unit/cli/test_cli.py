@@ -83,6 +83,12 @@ def test_defaults_come_from_the_environment_and_a_file(tmp_path: Path) -> None:
     assert empty.returncode == 2 and "config.toml: own-storage is empty" in empty.stderr
 
 
+def test_a_home_that_cannot_be_looked_at_holds_no_defaults() -> None:
+    """As root's, which runuser leaves to another account: every command ended as a defect of tierwise."""
+    shown = tierwise("study", "show", "crud", XDG_CONFIG_HOME="/" + "x" * 300)
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def status_of(error: Exception) -> int:
         def failing(_: object) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from support.fake_replay import FakeReplay, predictor
 from tierwise.advise import AdviceOptions, Terms, advise
 from tierwise.device_models import profiles
+from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Scenario, resolve
 from tierwise.predict.replayer import Replayer, SimulationRequest
@@ -87,6 +88,15 @@ def test_both_are_devices_of_one_scenario(tmp_path: Path) -> None:
     fake.predict = seen  # type: ignore[method-assign, assignment]
     Replayer(fake).ask([SimulationRequest(Scenario(placement={"log": str(copy), "data": "hdd-7k2"}), 0)])
     assert len(given) == 2
+
+
+def test_a_price_of_a_bought_and_of_a_rented_device_is_none(tmp_path: Path) -> None:
+    """The rent counted, and the purchase went without a word."""
+    both = tmp_path / "both.toml"
+    price = "[price]\nusd = 900\nusd_per_gb_month = 1\n"
+    both.write_text(f'like = "ssd-nvme-dc"\n{price}[source]\nprice = "invoice of 2026-03-14"\n', "utf-8")
+    with pytest.raises(TierwiseError, match=r"both\.toml: price\.usd .* price\.usd_per_gb_month .* rented"):
+        Prices.read().of(profiles.load(str(both)))
 
 
 def test_it_can_be_advised_at_its_own_price(mine: Path) -> None:

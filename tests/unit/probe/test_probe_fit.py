@@ -17,9 +17,10 @@ from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import Job, simulate
 from tierwise.model.statistics import Interval
+from tierwise.predict.devices import is_ephemeral, is_memory
 from tierwise.probe import Options, flash_fit, samples
 from tierwise.probe.flush import check_flush
-from tierwise.probe.measure import fitted, flush_times
+from tierwise.probe.measure import contradictions, fitted, flush_times
 from tierwise.probe.place import Place
 from tierwise.probe.profile_text import Origin, flash_text
 from tierwise.probe.samples import CRYSTALDISKMARK, appends, flush_ends_us, sample_patterns
@@ -87,18 +88,22 @@ def device(name: str) -> Profile:
     return profiles.load(name)
 
 
-def refit(profile: Profile) -> tuple[Profile, dict[str, list[PatternResult]], list[str]]:
+def refit(
+    profile: Profile, *, memory: bool = False
+) -> tuple[Profile, dict[str, list[PatternResult]], list[str]]:
     """The profile that a probe of the device writes, what it measured, and where the two differ."""
     # The target has a probe's methods, not its type.
     target: _core.ProbeTarget = VirtualTarget(profile)  # type: ignore[assignment]
     random = Random(1)
     write_cache = "write back" if profile.write_cache else "write through"
-    place = Place(Path("/mnt"), "sda", "ext4", False, False, False, write_cache, False, 1, "")
+    place = Place(Path("/mnt"), "sda", "ext4", memory, False, False, write_cache, False, 1, "")
     patterns = sample_patterns(
         target, list(CRYSTALDISKMARK.values()), OPTIONS.repeats, 6, random, lambda _: None
     )
     flush = check_flush(flush_times(target, OPTIONS, random), place)
-    origin = Origin("2026-11-29", "db1", "6.1", "/data", "/data", OPTIONS.repeats, profile.capacity_bytes)
+    origin = Origin(
+        "2026-11-29", "db1", "6.1", "/data", "/data", OPTIONS.repeats, profile.capacity_bytes, memory
+    )
     text, apart = fitted(target, patterns, flush, origin, OPTIONS, random)
     return profiles.parse(text, Path("fitted.toml")), patterns, apart
 
@@ -162,7 +167,7 @@ def test_random_requests_are_served_at_the_measured_rates(name: str) -> None:
 
 
 def test_units_that_bound_large_reads_hide_the_link() -> None:
-    """Their rate was taken for the link's: a transfer of 115 us left less of the latency than a unit takes."""
+    """Their rate was taken for the link's: a transfer of 115 us left less of a latency than a unit takes."""
     profile = profiles.parse(FEW_UNITS, Path("eight.toml"))
     fitted_profile, patterns, _ = refit(profile)
     true, found = (tomllib.loads(each.text) for each in (profile, fitted_profile))
@@ -176,15 +181,48 @@ def test_units_that_bound_large_reads_hide_the_link() -> None:
         assert modelled == pytest.approx(measured, rel=0.15), pattern
 
 
-@pytest.mark.parametrize("name", ["hdd-10k-18g-fc", "hdd-15k-sas", "hdd-7k2"])
+@pytest.mark.parametrize("name", ["hdd-10k-18g-fc", "hdd-15k-sas", "hdd-7k2", "hdd-7k2-200g-ata"])
 def test_a_disk_is_served_at_the_measured_rates(name: str) -> None:
-    """A head switch as long as the skew lost a revolution at each track: half the rate in sequence."""
+    """A head switch as long as the skew lost a revolution at each track: half the rate in sequence.
+
+    A disk without a queue did half as many reads at depth 32, and was fitted as flash.
+    """
     fitted_profile, patterns, apart = refit(device(name))
     assert fitted_profile.kind == "hdd" and apart == []
     for pattern, repeats in patterns.items():
+        if fitted_profile.write_cache and "write" in pattern:
+            continue  # it takes in as many as it has room for
         measured = statistics.median([repeat.rate_per_s for repeat in repeats])
         modelled = simulate(fitted_profile, Job(preset=pattern, virtual_s=5)).iops
         assert modelled == pytest.approx(measured, rel=0.1 if pattern.startswith("seq") else 0.25), pattern
+
+
+def test_a_warning_names_what_no_pattern_of_crystaldiskmark_shows() -> None:
+    """A log on these disks does 1.5 times what the profile says: its writes need no seek."""
+    profile = device("array-raid0-12x-hdd-10k-fc")
+    fitted_profile, _, apart = refit(profile)
+    assert append_us(fitted_profile) > 1.25 * append_us(profile)
+    assert any(" of log-append-8k, " in text for text in apart)
+
+
+def test_a_pattern_that_was_asked_for_is_compared() -> None:
+    measured = {"mixed70-4k-qd64": [PatternResult(requests=10, bytes=40960, elapsed_s=1.0)]}
+    (text,) = contradictions(profiles.load("ssd-nvme-dc").text, measured)
+    assert " of mixed70-4k-qd64, and 10 were measured" in text
+
+
+def test_a_drive_as_fast_as_memory_keeps_its_files() -> None:
+    """A profile of memory never held what must last: no advice put a log on such a drive."""
+    fast = refit(device("ssd-optane"))[0]
+    assert fast.kind == "ram"
+    assert not is_memory(fast) and not is_ephemeral(fast)
+    assert is_memory(refit(device("ram"), memory=True)[0])
+
+
+def test_memory_that_is_fitted_as_flash_holds_nothing_that_must_last() -> None:
+    """On a busy host, a file system in memory does no more at depth than flash: a log was advised there."""
+    busy = refit(device("ssd-nvme-dc"), memory=True)[0]
+    assert busy.kind == "ssd" and is_ephemeral(busy)
 
 
 def test_memory_is_told_from_what_answers_as_fast_but_has_a_limit() -> None:
