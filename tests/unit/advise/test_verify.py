@@ -20,7 +20,6 @@ from tierwise.advise.verification import verify as verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor
 from tierwise.recording import write_observation
 from tierwise.report.recording.verification import headline, remainder_sentence
 

@@ -180,7 +180,8 @@ def judge(
     seen = [pair for pair in bare if pair.round == "building"]
     everywhere = None if seen else ModelError.read()
     known = {
-        family: everywhere or calibrate_without(seen, family, day) for family in {pair.family for pair in bare}
+        family: everywhere or calibrate_without(seen, family, day)
+        for family in {pair.family for pair in bare}
     }
     recordings: list[Recorded] = []
     pairs: list[Pair] = []
