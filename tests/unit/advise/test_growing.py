@@ -52,10 +52,10 @@ class Limited(FakeReplay):
             return outcome
         places = {role: profiles[place["profile"]].name for role, place in scenario["placement"].items()}
         devices = {places.get(role, "recorded") for role, count in REQUESTS.items() if count}
-        sustained = min(
-            self.per_core * scenario["cores"], *(CAPACITY.get(device, 50.0) for device in devices), 1e9
-        )
-        recorded = json.loads(self.work())["observed"]["transactions_per_s"]
+        work = json.loads(self.work())
+        of_cores = self.per_core * (scenario["cores"] or work["cores"])
+        sustained = min(of_cores, *(CAPACITY.get(device, 50.0) for device in devices), 1e9)
+        recorded = work["observed"]["transactions_per_s"]
         beyond = max(scenario["rate_per_s"] - sustained * recorded, 0.0)
         return outcome | {"waiting": round(beyond * outcome["elapsed_s"])}
 
