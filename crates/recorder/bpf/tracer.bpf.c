@@ -527,7 +527,8 @@ INLINE int requested(u8 kind, struct request *request, u32 bytes)
     if (!claimed.record)
         return 0;
     bool of_kernel = task->flags & (PF_KTHREAD | PF_IO_WORKER);
-    claimed.record->flags = letters(request->cmd_flags) | !of_kernel << 4;
+    bool of_journal = of_kernel && !__builtin_memcmp(task->comm, "jbd2", 4);
+    claimed.record->flags = letters(request->cmd_flags) | !of_kernel << 4 | of_journal << 5;
     claimed.record->number = request->cmd_flags & 0xff;
     claimed.record->words[0] = disk ? (u32)disk->major << 20 | (u32)disk->first_minor : 0;
     claimed.record->words[1] = request->__sector;

@@ -45,12 +45,15 @@ pub struct Request {
     pub meta: bool,
     /// A thread of a process issued it, none of the kernel's own.
     pub by_process: bool,
+    /// The thread of an ext4 journal issued it.
+    pub by_journal: bool,
 }
 
 #[cfg(test)]
 impl Request {
     /// With the kernel's letters: F if a flush comes first; the operation, R W D or F; then F for forced unit access, S for
-    /// sync, M for metadata; P if a process issued it.
+    /// sync, M for metadata; P if a process issued it, J if a
+    /// journal's thread did.
     pub fn of(device: u32, sector: u64, sectors: u32, letters: &str) -> Self {
         let (first, rest) = letters.split_at(1);
         let (preflush, op, after) = match rest.chars().next() {
@@ -72,6 +75,7 @@ impl Request {
             sync: after.contains('S'),
             meta: after.contains('M'),
             by_process: after.contains('P'),
+            by_journal: after.contains('J'),
         }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use itertools::Itertools;
 use rangemap::RangeMap;
-use tierwise_recording::{Block, BlockOp, Call, CallKind, File, NONE, Role, SECTOR_BYTES, UNKNOWN};
+use tierwise_recording::{
+    Block, BlockOp, Call, CallKind, File, NONE, PAGE_BYTES, Role, SECTOR_BYTES, UNKNOWN,
+};
 
 use crate::timeline::blocks::DeviceRange;
 use crate::timeline::calls::call_at;
@@ -83,6 +85,9 @@ pub(super) struct Files {
     changed: BTreeSet<u32>,
     /// With a role and a device, but nowhere on it that is known: removed by now, or not written back yet.
     unplaced: BTreeSet<u32>,
+    /// All bytes lie where it is known: what lies elsewhere is not of them, whoever gave it to the device. A scheduler's
+    /// queue is emptied by any thread.
+    placed: BTreeSet<u32>,
     /// Written or resized by a recorded thread.
     written: BTreeSet<u32>,
 }
@@ -139,6 +144,13 @@ impl Files {
         one_role.then_some(newest)
     }
 
+    /// Whether so many sectors at once can be a file's: it is as large, or was removed, and its size with it.
+    fn can_hold(&self, file: u32, sectors: u32) -> bool {
+        let size_bytes = self.rows[file as usize].size_bytes;
+        size_bytes == 0
+            || u64::from(sectors) * SECTOR_BYTES <= size_bytes.next_multiple_of(PAGE_BYTES)
+    }
+
     /// Devices that matter to the database.
     pub(super) fn devices_with_roles(&self) -> BTreeSet<u32> {
         let placed = self.rows.iter().filter(|row| row.role.is_some());
@@ -159,6 +171,12 @@ impl Files {
             self.unplaced.insert(file);
         } else {
             self.unplaced.remove(&file);
+        }
+        let sectors = facts.extents.iter().map(|extent| extent.sectors);
+        if !facts.empty && sectors.sum::<u64>() * SECTOR_BYTES >= facts.size_bytes {
+            self.placed.insert(file);
+        } else {
+            self.placed.remove(&file);
         }
         for extent in facts.extents {
             self.extents.insert(file, extent);
@@ -238,6 +256,8 @@ pub(super) struct Hint {
     pub syncing: [u32; 4],
     /// A thread of a process issued it that is not recorded: it is of a file only if it lies where that file does.
     pub foreign: bool,
+    /// The thread of a journal issued it, for the sync under way.
+    pub journal: bool,
 }
 
 impl Hint {
@@ -269,7 +289,8 @@ pub(super) fn name_files(
         if named.is_none() && moves && !hint.foreign {
             let device = block.device;
             let newest = unplaced.entry(device);
-            named = *newest.or_insert_with(|| files.unplaced_on(device));
+            let newest = *newest.or_insert_with(|| files.unplaced_on(device));
+            named = newest.filter(|&file| files.can_hold(file, block.sectors));
         }
         block.file = named.unwrap_or(NONE);
         if let Some(file) = named.filter(|_| of_flush) {
@@ -307,10 +328,14 @@ fn file_of(
             (BlockOp::Read, Some((CallKind::Read, file))) => Some(file),
             _ => {
                 let place = files.extents.find(block.device, block.sector);
-                place
-                    .map(|place| place.file)
-                    .or(called.map(|(_, file)| file))
-                    .or_else(|| only(&mut syncing).filter(|_| block.op == BlockOp::Write))
+                let may_lie_here = |file: &u32| !files.placed.contains(file);
+                let called = called.map(|(_, file)| file).filter(may_lie_here);
+                let synced = || {
+                    only(&mut syncing).filter(|file| {
+                        block.op == BlockOp::Write && (hint.journal || may_lie_here(file))
+                    })
+                };
+                place.map(|place| place.file).or(called).or_else(synced)
             }
         },
     }

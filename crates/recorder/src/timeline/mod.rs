@@ -357,6 +357,7 @@ impl Timeline {
             call,
             syncing,
             foreign,
+            journal: request.by_journal,
         });
         if let Some(at) = at
             && let Some(call) = self.tracks[at].underway

@@ -42,6 +42,7 @@ const FUA: u8 = 2;
 const SYNC: u8 = 4;
 const META: u8 = 8;
 const BY_PROCESS: u8 = 16;
+const BY_JOURNAL: u8 = 32;
 
 impl Record {
     /// The event; none for a reply or a request that moves no data.
@@ -117,6 +118,7 @@ impl Record {
             sync: has(SYNC),
             meta: has(META),
             by_process: has(BY_PROCESS),
+            by_journal: has(BY_JOURNAL),
         })
     }
 }

@@ -94,14 +94,16 @@ fn what_another_program_asks_for_is_of_no_file_unless_it_lies_there() {
     script.complete(37, u64::MAX, 0, "FFP");
     script.request(38..39, 999, 900, 8, "R");
     script.request(40..41, 999, 600, 8, "WS");
+    script.request(42..43, 10, 610, 8, "WS");
+    script.request(44..45, 999, 620, 8, "WSJ");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
     script.at(95, 0, 0, EventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     script.lies("/db/log", 100, 100);
     let rows = script.end(95);
     let found = rows.blocks.iter().map(|block| block.file);
-    let expected = [0, NONE, NONE, NONE, NONE, 1];
-    let why = "a program of its own, and a read while a file is synced";
+    let expected = [0, NONE, NONE, NONE, NONE, NONE, NONE, 1];
+    let why = "of a synced file whose place is known, only the journal's writes lie elsewhere";
     assert_eq!(found.collect::<Vec<_>>(), expected, "{why}");
 }
 
@@ -228,6 +230,25 @@ fn requests_of_other_programs_are_of_no_empty_file() {
     };
     assert_eq!(file_of_request(false), NONE);
     assert_eq!(file_of_request(true), 0, "it may have been cut off since");
+}
+
+#[test]
+fn a_request_that_is_larger_than_a_file_is_not_of_it() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/map");
+    script.request(31..60, 999, 8000, 8, "W");
+    script.request(32..61, 999, 9000, 64, "W");
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    let facts = FileFacts {
+        role: Some(Role::Data),
+        device: Some(0),
+        size_bytes: 24576,
+        ..FileFacts::default()
+    };
+    script.timeline.describe_file(0, facts);
+    let rows = script.end(95);
+    let files: Vec<u32> = rows.blocks.iter().map(|block| block.file).collect();
+    assert_eq!(files, [0, NONE]);
 }
 
 #[test]
