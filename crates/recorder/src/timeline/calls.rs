@@ -157,7 +157,7 @@ impl Tables {
             _ => {}
         }
         if matches!(row.kind, CallKind::Write | CallKind::Resize) {
-            self.files.touch(row.file);
+            self.files.touch(row.file, row.kind == CallKind::Write);
         }
     }
 }

@@ -88,7 +88,7 @@ pub(super) struct Files {
     /// All bytes lie where it is known: what lies elsewhere is not of them, whoever gave it to the device. A scheduler's
     /// queue is emptied by any thread.
     placed: BTreeSet<u32>,
-    /// Written or resized by a recorded thread.
+    /// Written by a recorded thread.
     written: BTreeSet<u32>,
 }
 
@@ -118,10 +118,13 @@ impl Files {
         }
     }
 
-    pub(super) fn touch(&mut self, file: u32) {
+    /// A recorded thread wrote to a file or resized it.
+    pub(super) fn touch(&mut self, file: u32, writes: bool) {
         if file != NONE {
             self.changed.insert(file);
-            self.written.insert(file);
+            if writes {
+                self.written.insert(file);
+            }
         }
     }
 
@@ -165,8 +168,11 @@ impl Files {
         row.device = facts.device.unwrap_or(NONE);
         row.size_bytes = facts.size_bytes;
         self.changed.remove(&file);
-        // An empty file that nobody wrote has no requests: those without a place are of other programs.
-        let may_lie_anywhere = !facts.empty || self.written.contains(&file);
+        // A file that is empty or was removed, and that nobody wrote, has no requests: those without a place are of other
+        // programs. A temporary one may have been written between bursts.
+        let may_be_unseen = !facts.empty && facts.role == Some(Role::Temp);
+        let may_lie_anywhere =
+            facts.size_bytes > 0 || may_be_unseen || self.written.contains(&file);
         if facts.extents.is_empty() && facts.role.is_some() && may_lie_anywhere {
             self.unplaced.insert(file);
         } else {

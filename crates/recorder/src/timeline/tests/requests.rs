@@ -209,8 +209,8 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
 }
 
 #[test]
-fn requests_of_other_programs_are_of_no_empty_file() {
-    let file_of_request = |writes: bool| {
+fn requests_of_other_programs_are_of_no_file_that_is_empty_or_removed() {
+    let file_of_request = |writes: bool, empty: bool| {
         let mut script = Script::new();
         script.open(10, 10, 3, "/db/empty");
         if writes {
@@ -222,14 +222,20 @@ fn requests_of_other_programs_are_of_no_empty_file() {
         let facts = FileFacts {
             role: Some(Role::System),
             device: Some(0),
-            empty: true,
+            empty,
             ..FileFacts::default()
         };
         script.timeline.describe_file(0, facts);
         script.end(95).blocks[0].file
     };
-    assert_eq!(file_of_request(false), NONE);
-    assert_eq!(file_of_request(true), 0, "it may have been cut off since");
+    for empty in [true, false] {
+        assert_eq!(file_of_request(false, empty), NONE);
+        assert_eq!(
+            file_of_request(true, empty),
+            0,
+            "it may have been cut off since"
+        );
+    }
 }
 
 #[test]
