@@ -72,7 +72,7 @@ def test_a_cluster_answers_as_this_process_does(cluster: Executor, tmp_path: Pat
     [
         ["predict", "--devices", "nvme-dc,gp3"],
         ["predict", "--place", "log=nvme-dc", "--place", "all=gp3"],
-        ["advise", "--devices", "nvme-dc,gp3", "--goal", "p99=5ms"],
+        ["advise", "--devices", "nvme-dc,gp3", "--goal", "tps=50"],
     ],
 )
 def test_commands_print_the_same(arguments: list[str]) -> None:
