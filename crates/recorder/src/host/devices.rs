@@ -14,8 +14,8 @@ use crate::host::processes::text;
 use crate::timeline::DeviceRange;
 
 const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
-/// File systems whose extents are their own addresses, not sectors of a device.
-const WITHOUT_PLACES: [&str; 1] = ["btrfs"];
+/// File systems whose extents are their own addresses, not sectors of a device, or move with each write.
+const WITHOUT_PLACES: [&str; 2] = ["btrfs", "f2fs"];
 
 /// The block device of a file system: a disk, a partition, a volume, or several devices as one.
 pub struct BlockDevice {

@@ -179,7 +179,8 @@ impl Files {
             self.unplaced.remove(&file);
         }
         let sectors = facts.extents.iter().map(|extent| extent.sectors);
-        if !facts.empty && sectors.sum::<u64>() * SECTOR_BYTES >= facts.size_bytes {
+        let placed_bytes = sectors.sum::<u64>() * SECTOR_BYTES;
+        if placed_bytes > 0 && placed_bytes >= facts.size_bytes {
             self.placed.insert(file);
         } else {
             self.placed.remove(&file);
