@@ -52,8 +52,8 @@ pub struct Request {
 #[cfg(test)]
 impl Request {
     /// With the kernel's letters: F if a flush comes first; the operation, R W D or F; then F for forced unit access, S for
-    /// sync, M for metadata; P if a process issued it, J if a
-    /// journal's thread did.
+    /// sync, M for metadata; P if a process issued it, J if the thread of a
+    /// journal did.
     pub fn of(device: u32, sector: u64, sectors: u32, letters: &str) -> Self {
         let (first, rest) = letters.split_at(1);
         let (preflush, op, after) = match rest.chars().next() {

@@ -156,9 +156,7 @@ impl Tables {
             }
             _ => {}
         }
-        if matches!(row.kind, CallKind::Write | CallKind::Resize) {
-            self.files.touch(row.file, row.kind == CallKind::Write);
-        }
+        self.files.touch(row.file, row.kind);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
 
 use super::track::{Cores, Phase, Track};
-use crate::timeline::files::Hint;
+use crate::timeline::naming::Hint;
 
 /// Deviation of a thread's parts from its wall time that is allowed.
 const SUM_BOUND: f64 = 0.001;

@@ -11,6 +11,7 @@ mod blocks;
 mod calls;
 mod checks;
 mod files;
+mod naming;
 pub(crate) mod syscalls;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ use std::collections::{BTreeSet, HashMap};
 use blocks::Blocks;
 use calls::Tables;
 use checks::Totals;
-use files::{Asynchronous, Hint};
+use naming::{Asynchronous, Hint};
 use tierwise_recording::{
     Block, BurstRows, Call, CallKind, Check, File, NONE, State, Thread, ThreadClass, UNKNOWN,
 };
@@ -373,7 +374,7 @@ impl Timeline {
         self.stop_all();
         let files = &self.tables.files;
         let mut blocks = self.blocks.take();
-        files::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
+        naming::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
         let ours = files.devices_with_roles();
         let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);
