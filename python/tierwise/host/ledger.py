@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 from tierwise.host.cpu import stat_fields
 from tierwise.host.users import ServerUser
 from tierwise.model import lock
-from tierwise.model.errors import TierwiseError
+from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.output_files import new_folder, own_folder
 
 Kind = Literal["disk", "process", "limit", "directory"]
@@ -128,10 +128,11 @@ class Entry:
     def _draft(self) -> Path:
         draft = run_dir() / f".{self.kind}-{self.name}.{secrets.token_hex(4)}"
         try:
-            draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        except OSError as error:  # one of a full file system names no file
+            with os_errors(self.path, "free space there"):  # one of a full file system names no file
+                draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        except TierwiseError:
             draft.unlink(missing_ok=True)
-            raise TierwiseError(f"{self.path}: {error.strerror}", "free space there") from error
+            raise
         return draft
 
 

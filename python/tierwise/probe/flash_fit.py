@@ -67,7 +67,7 @@ _LARGE_BYTES = 1 << 20
 _LONGEST_S = 10.0
 _MOST_MODELLED = 200_000
 """Requests that the model serves for a rate."""
-_LEAST_PER_S = 1e-9
+LEAST_PER_S = 1e-9
 _TRIES = 12
 _CLOSE = 0.01
 
@@ -119,25 +119,28 @@ class FlashFit:
     @property
     def units_bound_large_reads(self) -> bool:
         """Whether units with the least stripe do the rate of large reads: the link is not seen then."""
-        return (
-            self.unit_seen
-            and 0.8 < self.units * BLOCK_BYTES / self.unit_read_us / self._reads_mb_per_s < 1.25
+        return self.unit_seen and _is_alike(
+            self.units * BLOCK_BYTES / self.unit_read_us, self._reads_mb_per_s
         )
 
     @property
     def longest_unit_read_us(self) -> float:
         """What a unit's read leaves of the latency is the link's, or a hundredth if the link is not seen."""
-        latency_us = self.read_latency_us.estimate
-        link_us = latency_us / 100 if self.units_bound_large_reads else BLOCK_BYTES / self._reads_mb_per_s
-        return max(latency_us - link_us, _LEAST_US)
+        measured_us = BLOCK_BYTES / self._reads_mb_per_s
+        link_us = self._least_link_us if self.units_bound_large_reads else measured_us
+        return max(self.read_latency_us.estimate - link_us, _LEAST_US)
 
     @property
     def link_mb_per_s(self) -> float:
         """Rate of large reads, or of small ones if they are faster, or such that a read takes its latency."""
         if not self.units_bound_large_reads:
             return self._reads_mb_per_s
-        latency_us = self.read_latency_us.estimate
-        return max(self._reads_mb_per_s, BLOCK_BYTES / max(latency_us - self.unit_read_us, latency_us / 100))
+        left_us = max(self.read_latency_us.estimate - self.unit_read_us, self._least_link_us)
+        return max(self._reads_mb_per_s, BLOCK_BYTES / left_us)
+
+    @property
+    def _least_link_us(self) -> float:
+        return self.read_latency_us.estimate / 100
 
     @property
     def _reads_mb_per_s(self) -> float:
@@ -218,7 +221,7 @@ def fit_flash(
 
 def modelled_per_s(profile: str, pattern: str, measured_per_s: float, most_s: float = _LONGEST_S) -> float:
     """Requests a second of a pattern by the text of a profile, of which about as many were measured."""
-    virtual_s = min(_MOST_MODELLED / max(measured_per_s, _LEAST_PER_S), most_s)
+    virtual_s = min(_MOST_MODELLED / max(measured_per_s, LEAST_PER_S), most_s)
     model = profiles.parse(profile, Path("probed.toml"))
     return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
 
@@ -255,6 +258,10 @@ def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit
     return solved(fit, _DEEP_WRITE, wanted, "program_us", math.inf)
 
 
+def _is_alike(a: float, b: float) -> bool:
+    return 0.8 < a / b < 1.25
+
+
 def _cpu_us(target: _core.ProbeTarget, alone: str, deep_per_s: float, random: Random) -> float:
     """Processor time of the host for a request.
 
@@ -278,7 +285,7 @@ def _unit_read_us(
     done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, 0.05))
     ends_us = sorted(end_ns / 1e3 for _, _, end_ns in done)
     each_us = (ends_us[-1] - ends_us[0]) / (len(ends_us) - 1) if len(ends_us) > 1 else 0.0
-    limited = 0.8 < each_us * deep_per_s / 1e6 < 1.25
+    limited = _is_alike(each_us * deep_per_s, 1e6)
     seen = each_us <= latency_us and (limited or each_us > 0.3 * latency_us)
     return (each_us, True) if seen else (0.8 * latency_us, False)
 

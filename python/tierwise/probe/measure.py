@@ -20,7 +20,7 @@ from tierwise.model.executor import ProgressCallback
 from tierwise.model.output_files import held
 from tierwise.probe import flush as trouble
 from tierwise.probe.disk_fit import DiskFit, fit_disk
-from tierwise.probe.flash_fit import FlashFit, fit_flash, meeting_rates, modelled_per_s
+from tierwise.probe.flash_fit import LEAST_PER_S, FlashFit, fit_flash, meeting_rates, modelled_per_s
 from tierwise.probe.flush import check_flush
 from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
 from tierwise.probe.profile_text import Origin, disk_text, flash_text, memory_text
@@ -276,17 +276,16 @@ _DEEP = re.compile(r"-q(?:d\d|(?!1t1)\d+t)")
 
 
 _SHORTEST_MODELLED_S = 1.0
-_LEAST_PER_S = 1e-9
 
 
 def _modelled_per_s(profile: str, pattern: str, results: Sequence[PatternResult]) -> float:
     """In the time of a repeat: requests that are not done by its end do not count."""
     most_s = max(statistics.median([result.elapsed_s for result in results]), _SHORTEST_MODELLED_S)
-    return max(modelled_per_s(profile, pattern, _rate_per_s(results), most_s), _LEAST_PER_S)
+    return max(modelled_per_s(profile, pattern, _rate_per_s(results), most_s), LEAST_PER_S)
 
 
 def _rate_per_s(results: Sequence[PatternResult]) -> float:
-    return max(statistics.median([result.rate_per_s for result in results]), _LEAST_PER_S)
+    return max(statistics.median([result.rate_per_s for result in results]), LEAST_PER_S)
 
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -47,42 +51,35 @@ def test_a_wait_that_has_not_ended_is_seen(tmp_path: Path) -> None:
     """It has a time of its end, the current one: none of a file was seen, and reads counted as work."""
     settings = WATCHED | {"log_bin": "binary", "sync_binlog": "1", "server_id": "1"}
     with open_directory() as home, own_servers.mariadb(home, **settings) as server:
-        stop = threading.Event()
-
-        def work() -> None:
-            with server.mariadb() as session, session.cursor() as cursor:
-                cursor.execute("CREATE TABLE test.made (id integer) ENGINE=InnoDB")
-                while not stop.is_set():
-                    cursor.execute("INSERT INTO test.made VALUES (1)")
-
         server.execute("CREATE DATABASE test")
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
-            dsn = parse(f"mysql://root@localhost?unix_socket={quote(str(home / 'socket'))}", "test")
+        dsn = parse(f"mysql://root@localhost?unix_socket={quote(str(home / 'socket'))}", "test")
+        with inserting(server.mariadb, "test.made"):
             observed = observe(dsn, tmp_path / "o", 3.0, rate_hz=50.0)
-        finally:
-            stop.set()
-            thread.join()
     assert observed.sessions_in("data_write", role=Role.ARCHIVE) > 0.01
 
 
 def _observed(engine: MariadbEngine, out: Path) -> Observation:
-    """Beside one client that commits inserts."""
+    with inserting(partial(client_of, engine, autocommit=True), "made"):
+        return observe(dsn_of(engine, "monitor"), out, 2.0, rate_hz=50.0, cores=2)
+
+
+@contextmanager
+def inserting(connected: Callable[[], AbstractContextManager[Any]], table: str) -> Iterator[None]:
+    """One client commits inserts meanwhile."""
     stop, done = threading.Event(), [0]
 
     def work() -> None:
-        with client_of(engine, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE TABLE made (id INTEGER PRIMARY KEY AUTO_INCREMENT) ENGINE=InnoDB")
+        with connected() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY AUTO_INCREMENT) ENGINE=InnoDB")
             while not stop.is_set():
-                cursor.execute("INSERT INTO made VALUES ()")
+                cursor.execute(f"INSERT INTO {table} VALUES ()")
                 done[0] += 1
 
     thread = threading.Thread(target=work)
     thread.start()
     try:
         until(lambda: done[0] > 0)
-        return observe(dsn_of(engine, "monitor"), out, 2.0, rate_hz=50.0, cores=2)
+        yield
     finally:
         stop.set()
         thread.join()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.eight_units import eight_units
 from support.witness import Witness
 from tierwise import _core
 from tierwise.device_models import profiles
@@ -31,25 +32,6 @@ from tierwise.probe.samples import CRYSTALDISKMARK
 
 NAME = f"probe-{os.getpid()}"
 MIB = 1 << 20
-SSD = """
-kind = "ssd"
-summary = "eight units, each 900 us a read: the path of an emulated disk counts little beside it"
-capacity_mb = 1000
-channels = 8
-stripe_kib = 4
-read_us = 900
-program_us = 900
-read_overhead_us = 50
-write_overhead_us = 60
-flush_us = 2000
-link_mb_per_s = 500
-write_cache_kib = 1024
-power_loss_protection = false
-
-[source]
-"""
-
-
 LIMITED = """
 kind = "volume"
 summary = "1,000 I/Os a second; one request in a hundred takes longer than 8 ms"
@@ -78,13 +60,6 @@ latency = "by choice, for this test"
 limits = "by choice, for this test"
 """
 RANDOM = [name for name in CRYSTALDISKMARK.values() if name.startswith("rnd")]
-
-
-def ssd_profile(tmp_path: Path) -> Profile:
-    keys = [line.split(" = ")[0] for line in SSD.splitlines() if line.split(" = ")[-1].isdigit()]
-    return profiles.parse(
-        SSD + "\n".join(f'{key} = "by choice, for this test"' for key in keys), tmp_path / "eight.toml"
-    )
 
 
 @contextmanager
@@ -164,7 +139,7 @@ def test_a_write_cache_is_seen(tmp_path: Path) -> None:
 
 
 def test_an_ssd_is_found_again(tmp_path: Path) -> None:
-    profile = ssd_profile(tmp_path)
+    profile = eight_units()
     true = tomllib.loads(profile.text)
 
     # On a smaller partition ext4 has blocks of 1 KiB, and blocks of the file lie across units.
@@ -230,7 +205,7 @@ def test_a_dropped_flush_is_found_out(tmp_path: Path) -> None:
 
 
 def test_a_mounted_device_is_refused(tmp_path: Path) -> None:
-    profile = ssd_profile(tmp_path)
+    profile = eight_units()
     with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, 32 * MIB)], tmp_path / "mount") as disk:
         device = Path(disk.stats().partitions[WHOLE].device)
         with pytest.raises(TierwiseError, match="is mounted at"):

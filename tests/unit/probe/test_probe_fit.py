@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from support.eight_units import eight_units
 from support.virtual_target import VirtualTarget
 from tierwise import _core
 from tierwise.device_models import profiles
@@ -57,28 +58,6 @@ capacity_gib = "by choice, for this test"
 latency = "by choice, for this test"
 limits = "by choice, for this test"
 """
-FEW_UNITS = """
-kind = "ssd"
-summary = "eight units of 4 KiB stripes: large reads do what they do"
-capacity_mb = 1000
-channels = 8
-stripe_kib = 4
-read_us = 900
-program_us = 900
-read_overhead_us = 50
-write_overhead_us = 60
-flush_us = 2000
-link_mb_per_s = 500
-write_cache_kib = 1024
-power_loss_protection = false
-
-[source]
-"""
-FEW_UNITS += "\n".join(
-    f'{name} = "by choice, for this test"'
-    for name in tomllib.loads(FEW_UNITS)
-    if name not in ("kind", "summary", "power_loss_protection", "source")
-)
 
 
 def device(name: str) -> Profile:
@@ -168,7 +147,7 @@ def test_random_requests_are_served_at_the_measured_rates(name: str) -> None:
 
 def test_units_that_bound_large_reads_hide_the_link() -> None:
     """Their rate was taken for the link's: a transfer of 115 us left less of a latency than a unit takes."""
-    profile = profiles.parse(FEW_UNITS, Path("eight.toml"))
+    profile = eight_units()
     fitted_profile, patterns, _ = refit(profile)
     true, found = (tomllib.loads(each.text) for each in (profile, fitted_profile))
     for name in ("channels", "stripe_kib"):
