@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from tierwise import _core
-from tierwise.lab.validation.accuracy import Accuracy, summary
-from tierwise.lab.validation.judging import judge, rounds_in
+from tierwise.lab.validation.prediction_accuracy import PredictionAccuracy, summarise_pairs
+from tierwise.lab.validation.round_judging import judge_rounds, rounds_in
 
 RESAMPLES = 2000
 CHANCE = 0.002
@@ -39,20 +39,20 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=_core.Replay.mechanisms())
     options = parser.parse_args()
     rounds = rounds_in(options.folder)
-    whole = judge(rounds, _silent)[0]
+    whole = judge_rounds(rounds, _silent)[0]
     print("| switched off | interval score | predicted | rises by | reproduced | rises by | |")
     print("|" + " --- |" * 7)
     print(_row("nothing", whole, "", "", ""), flush=True)
     for name in options.only:
-        judged = judge(rounds, _silent, [name])[0]
+        judged = judge_rounds(rounds, _silent, [name])[0]
         rises = _rise(_predicted(whole), _predicted(judged)), _rise(_reproduced(whole), _reproduced(judged))
         print(_row(name, judged, *map(_interval, rises), _meaning(*rises)), flush=True)
     return 0
 
 
-def _row(name: str, accuracy: Accuracy, *columns: str) -> str:
+def _row(name: str, accuracy: PredictionAccuracy, *columns: str) -> str:
     rise, reproduced_rise, meaning = columns
-    score = summary(accuracy.predictions).score or 0.0
+    score = summarise_pairs(accuracy.predictions).score or 0.0
     predicted, reproduced = (
         f"{100 * np.mean(list(errors.values())):.1f} %"
         for errors in (_predicted(accuracy), _reproduced(accuracy))
@@ -60,7 +60,7 @@ def _row(name: str, accuracy: Accuracy, *columns: str) -> str:
     return f"| {name} | {score:.3f} | {predicted} | {rise} | {reproduced} | {reproduced_rise} | {meaning} |"
 
 
-def _predicted(accuracy: Accuracy) -> dict[Key, float]:
+def _predicted(accuracy: PredictionAccuracy) -> dict[Key, float]:
     return {
         (pair.case, pair.recorded, pair.placement, pair.block, pair.round): abs(pair.log_error)
         for pair in accuracy.predictions
@@ -68,7 +68,7 @@ def _predicted(accuracy: Accuracy) -> dict[Key, float]:
     }
 
 
-def _reproduced(accuracy: Accuracy) -> dict[Key, float]:
+def _reproduced(accuracy: PredictionAccuracy) -> dict[Key, float]:
     return {
         (recording.case, recording.recorded, recording.recorded, recording.block, recording.round): abs(
             math.log1p(recording.error)

@@ -148,7 +148,7 @@ def is_reached(row: Row) -> bool:
 
 def page(rows: list[Row]) -> str:
     """The page with its conditions."""
-    about = doctor.describe()
+    about = doctor.describe_machine()
     return "\n".join([
         "# Bounds of predictions",
         "",

@@ -15,12 +15,12 @@ import tempfile
 import threading
 from pathlib import Path
 
-from tierwise.capture.record import Session
-from tierwise.capture.schedule import Schedule
-from tierwise.lab.validation.case import Case, cases_of
-from tierwise.lab.validation.placed import Placed, placed, template_of
-from tierwise.lab.validation.spec import load
-from tierwise.predict.estimates import estimate
+from tierwise.capture.record import RecordingSession
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.lab.validation.placed_database import PlacedDatabase, database_template_of, place_database
+from tierwise.lab.validation.validation_case import ValidationCase, cases_to_run
+from tierwise.lab.validation.validation_spec import load_validation
+from tierwise.predict.estimates import estimate_from_seeds
 
 LOSS_BAR = 0.04
 DEFAULT_DUTY_BAR = 0.005
@@ -37,8 +37,8 @@ def main() -> int:
     parser.add_argument("--placement", default="all-nvme")
     parser.add_argument("--duty", type=float, default=1.0, help="share of the time that is recorded")
     options = parser.parse_args()
-    spec = load()
-    cases, left_out = cases_of(spec, options.cases)
+    spec = load_validation()
+    cases, left_out = cases_to_run(spec, options.cases)
     for what, why in left_out.items():
         print(f"{what}: {why}")
     highest = 0.0
@@ -51,13 +51,13 @@ def main() -> int:
     return int(highest > bar)
 
 
-def _measured(case: Case, options: argparse.Namespace, folder: Path) -> float:
+def _measured(case: ValidationCase, options: argparse.Namespace, folder: Path) -> float:
     """Print the loss of a case; give the upper end of its interval."""
-    template, own = template_of(case, folder / "templates", lambda _: None), folder / "own"
+    template, own = database_template_of(case, folder / "templates", lambda _: None), folder / "own"
     own.mkdir(exist_ok=True)
     alone: list[float] = []
     ratios: list[float] = []
-    with placed(case, options.placement, template, own, 1, drop_caches=False) as servers:
+    with place_database(case, options.placement, template, own, 1, drop_caches=False) as servers:
         servers.warm_up()
         for _ in range(2):  # Rates rise at first.
             _alone(servers, options)
@@ -70,7 +70,7 @@ def _measured(case: Case, options: argparse.Namespace, folder: Path) -> float:
                 servers.settle()
             alone.append(rates["alone"])
             ratios.append(rates["recorded"] / rates["alone"])
-    measured = estimate(ratios)
+    measured = estimate_from_seeds(ratios)
     assert measured is not None
     print(
         f"{case.name} on {options.placement}: {1 - measured.value:.1%} lost at a duty of {options.duty:g} "
@@ -81,19 +81,19 @@ def _measured(case: Case, options: argparse.Namespace, folder: Path) -> float:
     return 1 - measured.low
 
 
-def _alone(placed: Placed, options: argparse.Namespace) -> float:
+def _alone(placed: PlacedDatabase, options: argparse.Namespace) -> float:
     # What a client repeats would be in the cache, or written as it is.
     completed = placed.run(options.seconds, seed=random.randrange(1, 1 << 31))
     return float(completed["transactions"] / completed["elapsed_s"])
 
 
-def _recorded(placed: Placed, options: argparse.Namespace, folder: Path) -> float:
+def _recorded(placed: PlacedDatabase, options: argparse.Namespace, folder: Path) -> float:
     """Rate while recorded, from the begin of a burst."""
     target = placed.database.target()
     assert target is not None
     out = folder / "recording"
     shutil.rmtree(out, ignore_errors=True)
-    with Session(target, out, Schedule(None, options.duty), lambda _: None) as session:
+    with RecordingSession(target, out, BurstSchedule(None, options.duty), lambda _: None) as session:
         begun = threading.Event()
         burst = threading.Thread(target=session.run, args=(begun.set,))
         burst.start()

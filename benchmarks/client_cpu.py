@@ -25,7 +25,7 @@ from pgbench_script import scripts
 from tierwise import _core
 from tierwise.host import ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.workloads import Workload
 
@@ -48,8 +48,8 @@ def main() -> int:
     workload = Workload.load(options.workload)
     parent = MEMORY if MEMORY.is_dir() else None
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    server = engines.create("postgres", settings)
-    with ledger.directory("client-cpu", parent, 0o711) as place, server as engine:
+    server = engines.create_engine("postgres", settings)
+    with ledger.make_directory("client-cpu", parent, 0o711) as place, server as engine:
         assert isinstance(engine, PostgresEngine)
         _fill(engine, workload, options.scale, place)
         ours, theirs = [], []
@@ -99,7 +99,7 @@ def _pgbench(engine: PostgresEngine, workload: Workload, options: argparse.Names
     written = scripts(workload, options.scale, options.clients, first_number)
     each = options.transactions // options.clients
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(embedded().bin / "pgbench"), "--no-vacuum", "--protocol=prepared", "--jobs=1"]
+        command = [str(embedded_postgres().bin / "pgbench"), "--no-vacuum", "--protocol=prepared", "--jobs=1"]
         command += [f"--client={options.clients}", f"--transactions={each}", f"--random-seed={SEED}"]
         for name, (weight, script) in written.items():
             file = Path(folder) / f"{name}.sql"

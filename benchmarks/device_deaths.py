@@ -16,16 +16,16 @@ from pathlib import Path
 
 from power_cuts import ENGINES, ROOT, SHOWN, TITLES
 
-from tierwise.advise.durability import DEATHS_FILE, DeathCounts, ShownDeaths
+from tierwise.advise.durability import DEATHS_FILE, DeviceDeathCounts, DeviceDeathFindings
 from tierwise.lab import studies
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.faults import DeathRow, build_deaths, death_sentence
-from tierwise.lab.report.durability import death_table
-from tierwise.lab.report.study.document import benchmark_table
+from tierwise.lab.analysis.fault_summary import DeviceDeathRow, build_death_rows, death_sentence
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.analysis.study_conditions import constant_and_varying_facts
+from tierwise.lab.report.fault_report import death_table
+from tierwise.lab.report.study.study_document import benchmark_table
 from tierwise.report.render.text import to_markdown
 from tierwise.results import RunResult
-from tierwise.results.files import read_results, read_study_info
+from tierwise.results.result_files import read_results, read_study_info
 
 PAGE = ROOT / "docs" / "evidence" / "device-death.md"
 STUDY, MIRROR = "device-death", "mirror-member"
@@ -63,11 +63,12 @@ def main() -> None:
         print(f"{(time.monotonic() - began_s) / 60:.1f} min")
     paths = sorted(chosen.results.glob("*/*/latest/results.jsonl"))
     runs = [run for file in paths for run in read_results(file)]
-    rows = build_deaths(runs)
+    rows = build_death_rows(runs)
     PAGE.write_text(page(rows, runs, mirror_words(chosen.results)), encoding="utf-8")
-    kept = ShownDeaths(
+    kept = DeviceDeathFindings(
         deaths=[
-            DeathCounts.model_validate(row.model_dump(include=set(DeathCounts.model_fields))) for row in rows
+            DeviceDeathCounts.model_validate(row.model_dump(include=set(DeviceDeathCounts.model_fields)))
+            for row in rows
         ]
     )
     DEATHS_FILE.write_text(kept.model_dump_json(indent=1) + "\n", "utf-8")
@@ -88,13 +89,13 @@ def mirror_words(results: Path) -> str:
     if not paths:
         return f"Not measured here: `tierwise study run {MIRROR}`."
     (file,) = paths
-    answer = build_answer(read_results(file), read_study_info(file.with_name("study.json")))
+    answer = build_study_answer(read_results(file), read_study_info(file.with_name("study.json")))
     (states,) = answer.comparisons
     assert states.benchmark is not None, "a study of patterns"
     return to_markdown([benchmark_table(states.benchmark, states.colours)])
 
 
-def page(rows: list[DeathRow], runs: list[RunResult], mirror: str) -> str:
+def page(rows: list[DeviceDeathRow], runs: list[RunResult], mirror: str) -> str:
     """docs/evidence/device-death.md."""
     parts = [HEAD]
     for engine in dict.fromkeys(row.engine for row in rows):
@@ -107,10 +108,10 @@ def page(rows: list[DeathRow], runs: list[RunResult], mirror: str) -> str:
         ]
         why = "What the engine or the check said:\n\n" + "\n".join(texts) + "\n" if texts else ""
         parts.append(f"## {TITLES[engine]}\n\n{sentence}\n\n{to_markdown([death_table(own)])}\n\n{why}")
-    mirrored = "\n".join(f"- {note}" for note in studies.load(MIRROR).notes)
+    mirrored = "\n".join(f"- {note}" for note in studies.load_study(MIRROR).notes)
     parts.append(f"## One member of a mirror\n\n{mirrored}\n\n{mirror}\n")
-    facts = "\n".join(f"- {name}: {'; '.join(facts_of(runs)[name])}" for name in SHOWN)
-    notes = "\n".join(f"- {note}" for note in studies.load(STUDY).notes)
+    facts = "\n".join(f"- {name}: {'; '.join(constant_and_varying_facts(runs)[name])}" for name in SHOWN)
+    notes = "\n".join(f"- {note}" for note in studies.load_study(STUDY).notes)
     return "\n".join([*parts, f"## Conditions\n\n{facts}\n", f"## What was done, and how\n\n{notes}\n"])
 
 

@@ -29,10 +29,10 @@ from typing import get_args
 import psutil
 
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
 from tierwise.host import block_devices, mounts
-from tierwise.host.disk.config import Transport
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
+from tierwise.host.disk.disk_config import Transport
 
 SIZE_BYTES = 1 << 28
 SAMPLE_S = 1.0
@@ -108,7 +108,7 @@ def _foreign_user_s(device: Device) -> float:
 
 
 @contextmanager
-def emulated(name: str, profile: profiles.Profile, transport: Transport) -> Iterator[Device]:
+def emulated(name: str, profile: profiles.DeviceProfile, transport: Transport) -> Iterator[Device]:
     """An emulated disk whose block device is free to be written."""
     with tempfile.TemporaryDirectory() as directory:
         point = Path(directory) / "mount"
@@ -127,10 +127,11 @@ def on_tmpfs() -> Iterator[Device]:
         file.flush()
         device = block_devices.attach_loop(Path(file.name))
         try:
-            block_devices.configure(device, block_devices.Reported(rotational=False, write_cache=False))
+            reported = block_devices.ReportedCaches(rotational=False, write_cache=False)
+            block_devices.set_queue_attributes(device, reported)
             yield Device("tmpfs", "", device)
         finally:
-            block_devices.detach(device)
+            block_devices.detach_loop(device)
 
 
 def measure(names: list[str], transports: list[Transport], repeats: int) -> list[Device]:
@@ -139,7 +140,7 @@ def measure(names: list[str], transports: list[Transport], repeats: int) -> list
     with ExitStack() as stack:
         devices = [stack.enter_context(on_tmpfs())]
         devices += [
-            stack.enter_context(emulated(name, profiles.load(name), transport))
+            stack.enter_context(emulated(name, profiles.load_profile(name), transport))
             for name, transport in product(["zero", *names], transports)
         ]
         jobs = [
@@ -158,7 +159,7 @@ def measure(names: list[str], transports: list[Transport], repeats: int) -> list
 def model_per_s(name: str, op: str, depth: int) -> float:
     """Rate of the model at a depth, on virtual time."""
     preset = f"rand{op}-4k" + (f"-qd{depth}" if depth > 1 else "")
-    return simulate(profiles.load(name), Job(preset=preset, count=20_000)).iops
+    return simulate_job(profiles.load_profile(name), SimulationJob(preset=preset, count=20_000)).iops
 
 
 def report(devices: list[Device]) -> bool:

@@ -18,7 +18,7 @@ import duckdb
 
 from tierwise import _core
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.dss.parameters import QUERIES
+from tierwise.lab.workloads.dss.query_parameters import QUERIES
 from tierwise.lab.workloads.program import Program
 
 SCALE_FACTOR = 1.0

@@ -18,14 +18,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tierwise.device_models.profiles import Profile
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
+from tierwise.device_models.profiles import DeviceProfile
 from tierwise.host import programs
-from tierwise.host.disk.config import Partition
 from tierwise.host.disk.disk import EmulatedDisk
-from tierwise.host.users import ids, server_user
-from tierwise.predict import resolve
-from tierwise.predict.estimates import estimate
+from tierwise.host.disk.disk_config import Partition
+from tierwise.host.users import account_ids, server_user
+from tierwise.predict import resolve_device
+from tierwise.predict.estimates import estimate_from_seeds
 
 BAR = 0.05
 PROFILES = ["ssd-nvme-dc", "volume-aws-gp3"]
@@ -72,12 +72,12 @@ def main() -> int:
     options = parser.parse_args()
     missed = False
     for name in options.profiles:
-        profile = resolve(name).profile
+        profile = resolve_device(name).profile
         pattern = "log-append-8k" if profile.write_cache else "seqwrite-8k"
-        writes = simulate(profile, Job(preset=pattern, count=5_000))
+        writes = simulate_job(profile, SimulationJob(preset=pattern, count=5_000))
         sync_us = writes.virtual_s * 1e6 / writes.ops["write"].count
         ratios, rates = _measured(profile, sync_us, options)
-        ratio = estimate(ratios)
+        ratio = estimate_from_seeds(ratios)
         assert ratio is not None
         low, high = ratio.low, ratio.high
         print(
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def _measured(
-    profile: Profile, sync_us: float, options: argparse.Namespace
+    profile: DeviceProfile, sync_us: float, options: argparse.Namespace
 ) -> tuple[list[float], list[float]]:
     """Ratios by pair, and the rates on the emulated disk, ascending."""
     ratios: list[float] = []
@@ -136,7 +136,7 @@ def _delaying(folder: Path) -> Path:
 @contextmanager
 def _server(data: Path, log: Path, socket: Path, variables: dict[str, str]) -> Iterator[Path]:
     """A server with its log in a directory of its own, filled for pgbench; its socket's directory."""
-    uid, gid = ids(server_user()) or (os.geteuid(), os.getegid())
+    uid, gid = account_ids(server_user()) or (os.geteuid(), os.getegid())
     for each in (data, log, socket):
         each.mkdir(mode=0o700)
         os.chown(each, uid, gid)

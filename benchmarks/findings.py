@@ -24,9 +24,9 @@ from paper_findings import (
     to_markdown,
 )
 
-from tierwise.lab.analysis.conditions import facts_of
+from tierwise.lab.analysis.study_conditions import constant_and_varying_facts
 from tierwise.results import RunResult
-from tierwise.results.files import read_results
+from tierwise.results.result_files import read_results
 
 ROOT = Path(__file__).parents[1]
 PREDICTED = ROOT / "benchmarks" / "predicted.json"
@@ -108,7 +108,7 @@ def predictions() -> list[str]:
 def page(verdicts: list[JudgedFinding], runs: Runs) -> str:
     """docs/evidence/findings.md."""
     everything = [run for several in runs.values() for run in several]
-    facts = facts_of(everything) if everything else {}
+    facts = constant_and_varying_facts(everything) if everything else {}
     conditions = [f"- {name}: {'; '.join(facts[name])}" for name in SHOWN if name in facts]
     days = sorted({run.started_at.date().isoformat() for run in everything})
     commands = [f"    tierwise {' '.join(arguments(name))}" for name in SPEC["studies"]]

@@ -32,12 +32,12 @@ from typing import Any
 import psutil
 from perturbed import perturbed
 
-from tierwise.advise import Terms
-from tierwise.cluster.dask_executor import executor
-from tierwise.fleet.catalogue import catalogue
-from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
-from tierwise.model.executor import Executor, Threads
-from tierwise.predict import resolve
+from tierwise.advise import PaymentTerms
+from tierwise.cluster.dask_executor import open_executor
+from tierwise.fleet.database_options import DatabaseOptions, DatabaseOptionsTask, database_options
+from tierwise.fleet.fleet_databases import find_recordings
+from tierwise.model.executor import Executor, ThreadExecutor
+from tierwise.predict import resolve_device
 from tierwise.predict.model_error import ModelError
 
 EXAMPLES = Path(__file__).parents[1] / "examples/recordings"
@@ -76,23 +76,24 @@ def main() -> int:
         return int(not (_large(tasks[: options.recordings], options.compared, Path(folder)) and kept))
 
 
-def _tasks(folder: Path, count: int, seeds: int) -> list[OptionsTask]:
+def _tasks(folder: Path, count: int, seeds: int) -> list[DatabaseOptionsTask]:
     sources = sorted(EXAMPLES.glob("*/"))
     for number in range(count):
         perturbed(sources[number % len(sources)], folder / f"shop-{number:05}", number)
-    tasks, _left_out = catalogue([f"{folder}/shop-*"])
-    devices, terms, error = tuple(resolve(name).name for name in DEVICES), Terms(), ModelError.read()
-    return [OptionsTask(task, devices, terms, seeds=seeds, model_error=error) for task in tasks]
+    tasks, _left_out = find_recordings([f"{folder}/shop-*"])
+    devices = tuple(resolve_device(name).name for name in DEVICES)
+    terms, error = PaymentTerms(), ModelError.read()
+    return [DatabaseOptionsTask(task, devices, terms, seeds=seeds, model_error=error) for task in tasks]
 
 
-def _efficient(tasks: Sequence[OptionsTask], rounds: int) -> bool:
+def _efficient(tasks: Sequence[DatabaseOptionsTask], rounds: int) -> bool:
     """One worker against two, in random order in each round."""
     efficiencies = []
     chance = random.Random(1)
     for _ in range(rounds):
         took_s = {}
         for workers in chance.sample((1, 2), 2):
-            with executor("local", workers) as cluster:
+            with open_executor("local", workers) as cluster:
                 _warm(cluster, workers)
                 _, took_s[workers] = _run(cluster, tasks)
         efficiencies.append(took_s[1] / took_s[2] / 2)
@@ -108,11 +109,11 @@ def _efficient(tasks: Sequence[OptionsTask], rounds: int) -> bool:
     return median >= EFFICIENCY_BAR
 
 
-def _large(tasks: Sequence[OptionsTask], compared: int, folder: Path) -> bool:
+def _large(tasks: Sequence[DatabaseOptionsTask], compared: int, folder: Path) -> bool:
     """All recordings on two workers, with a scheduler in a process of its own; the first also on threads."""
     with _scheduler(folder) as (address, scheduler):
         workers = _started("distributed.cli.dask_worker", address, "--nworkers", "2", "--nthreads", "1")
-        with _ended(workers), executor(address, None) as cluster:
+        with _ended(workers), open_executor(address, None) as cluster:
             _warm(cluster, 2)
             with _peaks() as peaks:
                 rows, took_s = _run(cluster, tasks)
@@ -124,7 +125,7 @@ def _large(tasks: Sequence[OptionsTask], compared: int, folder: Path) -> bool:
         f"{client_mb:.0f} MB of the client",
         flush=True,
     )
-    expected, took_s = _run(Threads(), tasks[:compared])
+    expected, took_s = _run(ThreadExecutor(), tasks[:compared])
     same = all(rows[number] == row for number, row in expected.items())
     text = "are the same" if same else "DIFFER"
     print(f"  the first {compared} on threads: {took_s:.1f} s; the rows of the workers {text}")
@@ -137,15 +138,15 @@ def _warm(cluster: Executor, workers: int) -> None:
 
 
 def _start(_: int) -> None:
-    tasks, _left_out = catalogue([str(EXAMPLES / "keyed-update")])
-    devices = tuple(resolve(name).name for name in DEVICES)
-    options_of(OptionsTask(tasks[0], devices, Terms(), seeds=2))
+    tasks, _left_out = find_recordings([str(EXAMPLES / "keyed-update")])
+    devices = tuple(resolve_device(name).name for name in DEVICES)
+    database_options(DatabaseOptionsTask(tasks[0], devices, PaymentTerms(), seeds=2))
     time.sleep(0.1)
 
 
-def _run(engine: Executor, tasks: Sequence[OptionsTask]) -> tuple[dict[int, Any], float]:
+def _run(engine: Executor, tasks: Sequence[DatabaseOptionsTask]) -> tuple[dict[int, Any], float]:
     begin_s = time.perf_counter()
-    rows = dict(engine.run(options_of, tasks))
+    rows = dict(engine.run(database_options, tasks))
     took_s = time.perf_counter() - begin_s
     assert all(isinstance(row, DatabaseOptions) for row in rows.values()), "every recording can be used"
     return rows, took_s
@@ -220,12 +221,12 @@ def _simulated(workers: int, task_s: float, folder: Path) -> None:
 
 def _sleep(client: Any, scheduler: psutil.Process, workers: int, chunk: int, task_s: float) -> None:
     """Let workers sleep as long as chunks of databases take, and print what the scheduler adds."""
-    from tierwise.cluster.dask_executor import Dask
+    from tierwise.cluster.dask_executor import DaskExecutor
 
     tasks = [chunk * task_s] * (workers * TASKS_A_WORKER)
     cpu_before = sum(scheduler.cpu_times()[:2])
     begin_s = time.perf_counter()
-    list(Dask(client).run(time.sleep, tasks))
+    list(DaskExecutor(client).run(time.sleep, tasks))
     took_s = time.perf_counter() - begin_s
     cpu_s = sum(scheduler.cpu_times()[:2]) - cpu_before
     ideal_s = TASKS_A_WORKER * chunk * task_s

@@ -16,12 +16,12 @@ import sys
 import time
 from itertools import accumulate
 
-from tierwise.advise import AdviceOptions, Terms
-from tierwise.fleet.advice import best_moves
-from tierwise.fleet.catalogue import Weights
-from tierwise.fleet.options import DatabaseOptions, FleetOption
+from tierwise.advise import AdviceOptions, PaymentTerms
+from tierwise.fleet.database_options import DatabaseOptions, FleetOption
+from tierwise.fleet.fleet_advice import fleet_advice_from_options
+from tierwise.fleet.fleet_databases import FleetWeights
 from tierwise.model.placement import Role
-from tierwise.predict import Estimate, resolve
+from tierwise.predict import Estimate, resolve_device
 
 DEVICES = ("ssd-nvme-dc", "volume-aws-gp3")
 OTHERS = 4
@@ -47,10 +47,11 @@ def _measure(count: int) -> None:
     chance = random.Random(count)
     rows = [_database(f"shop-{number:06}", chance) for number in range(count)]
     full = sum(row.options[-1].cost_per_month for row in rows)
-    options = AdviceOptions([resolve(device).name for device in DEVICES], BUDGET_SHARE * full, terms=Terms())
+    devices = [resolve_device(device).name for device in DEVICES]
+    options = AdviceOptions(devices, BUDGET_SHARE * full, terms=PaymentTerms())
     before_mb = _peak_mb()
     begin_s, begin_cpu_s = time.perf_counter(), time.process_time()
-    advice = best_moves(rows, options, Weights())
+    advice = fleet_advice_from_options(rows, options, FleetWeights())
     print(
         f"{count:>7,} databases: {time.perf_counter() - begin_s:.1f} s, "
         f"{time.process_time() - begin_cpu_s:.1f} s of CPU time, gap {advice.gap:.2g}, "

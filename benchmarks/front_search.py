@@ -21,10 +21,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import PlacementCosts
 from tierwise.predict import Predictor
-from tierwise.predict.devices import RECORDED
-from tierwise.predict.ranking import MOST_PLACEMENTS, Ranked, by_load, front, placements_of, rank
+from tierwise.predict.named_devices import RECORDED
+from tierwise.predict.ranking import (
+    MOST_PLACEMENTS,
+    RankedPlacement,
+    all_placements,
+    cost_front,
+    rank_placements,
+    roles_by_load,
+)
 
 EXAMPLES = Path(__file__).parents[1] / "examples/recordings"
 DEVICES = (
@@ -80,7 +87,7 @@ def main() -> int:
 def _cases() -> Iterator[tuple[str, Predictor, list[str]]]:
     for path in sorted(EXAMPLES.glob("*/")):
         predictor = Predictor.open(path)
-        roles = len(by_load(predictor)[1])
+        roles = len(roles_by_load(predictor)[1])
         for size in SIZES:
             if LEAST <= size**roles <= MOST_OF_CASE:
                 for start in STARTS:
@@ -89,18 +96,18 @@ def _cases() -> Iterator[tuple[str, Predictor, list[str]]]:
 
 
 def _regret(name: str, predictor: Predictor, others: Sequence[str], share: float) -> Regret:
-    costs = Costs.of(predictor)
+    costs = PlacementCosts.of(predictor)
 
-    def cost(ranked: Ranked) -> float:
+    def cost(ranked: RankedPlacement) -> float:
         return costs.cost_per_month(ranked.placement)
 
     devices = [RECORDED, *others]
-    everything = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
+    everything = rank_placements(predictor, devices, keep=costs.fits, cost=cost, closer=0)
     most = max(round(share * everything.tried), 1)
-    ranked = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0, most=most).ranked
+    ranked = rank_placements(predictor, devices, keep=costs.fits, cost=cost, closer=0, most=most).ranked
     sample = random.Random(name).sample(everything.ranked, len(ranked))
     priced = [(cost(placing), placing) for placing in everything.ranked]
-    steps = front(priced)
+    steps = cost_front(priced)
     missed = [
         [1.0 - _best(part, budget, cost) / step.rate_per_s for budget, step in steps]
         for part in (ranked, sample)
@@ -108,7 +115,7 @@ def _regret(name: str, predictor: Predictor, others: Sequence[str], share: float
     return Regret(name, everything.tried, len(ranked), *missed)
 
 
-def _best(part: Sequence[Ranked], budget: float, cost: Callable[[Ranked], float]) -> float:
+def _best(part: Sequence[RankedPlacement], budget: float, cost: Callable[[RankedPlacement], float]) -> float:
     return max((ranked.rate_per_s for ranked in part if cost(ranked) <= budget), default=0.0)
 
 
@@ -120,31 +127,31 @@ def _row(regret: Regret) -> str:
 
 def _large() -> str:
     opened = [(path, Predictor.open(path)) for path in sorted(EXAMPLES.glob("*/"))]
-    path, predictor = max(opened, key=lambda pair: len(by_load(pair[1])[1]))
-    roles = by_load(predictor)[1]
+    path, predictor = max(opened, key=lambda pair: len(roles_by_load(pair[1])[1]))
+    roles = roles_by_load(predictor)[1]
     devices = [RECORDED, *DEVICES]
     number = itertools.count(2)
     while len(devices) ** len(roles) < LARGE:
         devices.append(f"ssd-nvme-dc#{next(number)}")
-    costs = Costs.of(predictor)
+    costs = PlacementCosts.of(predictor)
 
-    def cost(ranked: Ranked) -> float:
+    def cost(ranked: RankedPlacement) -> float:
         return costs.cost_per_month(ranked.placement)
 
     begin_s = time.perf_counter()
-    ranking = rank(predictor, devices, keep=costs.fits, cost=cost, closer=0)
+    ranking = rank_placements(predictor, devices, keep=costs.fits, cost=cost, closer=0)
     took_s = time.perf_counter() - begin_s
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    every = [placement for placement in placements_of(roles, devices) if costs.fits(placement)]
+    every = [placement for placement in all_placements(roles, devices) if costs.fits(placement)]
     chosen = {tuple(placement.items()) for placement in random.Random(1).sample(every, MOST_PLACEMENTS)}
-    sample = rank(
+    sample = rank_placements(
         predictor,
         devices,
         keep=lambda placement: tuple(placement.items()) in chosen,
         closer=0,
         most=len(every) + 1,
     ).ranked
-    steps = front([(cost(look), look) for look in sample])
+    steps = cost_front([(cost(look), look) for look in sample])
     more = [_best(ranking.ranked, budget, cost) / step.rate_per_s for budget, step in steps]
     count, budgets = len(devices) ** len(roles), len(steps)
     text = (

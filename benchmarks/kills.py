@@ -71,7 +71,7 @@ def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
     """Leftovers of a killed command."""
     texts = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
     texts += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(folder)]
-    texts += [f"loop {device}" for device in block_devices.loops_below(run_dir)]
+    texts += [f"loop {device}" for device in block_devices.loop_devices_below(run_dir)]
     texts += [f"device {device}" for device in Path("/dev").glob("ublk[bc]*")]
     token = f"TIERWISE_RUN_DIR={run_dir}".encode()
     for process in Path("/proc").glob("[0-9]*"):

@@ -28,7 +28,7 @@ import psycopg
 
 from tierwise import _core
 from tierwise.host import ledger
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 
@@ -53,8 +53,8 @@ def main() -> int:
     _check_space(options)
     program = _program(options.rows)
     with (
-        ledger.directory("load-limit", options.place, 0o711) as place,
-        PostgresEngine("postgres", embedded(), SETTINGS) as engine,
+        ledger.make_directory("load-limit", options.place, 0o711) as place,
+        PostgresEngine("postgres", embedded_postgres(), SETTINGS) as engine,
     ):
         _start(engine, place)
         with peak_memory() as memory:

@@ -13,8 +13,8 @@ from pathlib import Path
 import altair as alt
 
 from tierwise.device_models import profiles
-from tierwise.device_models.profiles import Profile, import_drive
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
+from tierwise.device_models.profiles import DeviceProfile, profile_from_drive_files
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs" / "evidence"
@@ -47,9 +47,10 @@ def main() -> None:
 
 def service(drive: Path, times: Path) -> Iterator[Row]:
     """Quantiles of the service times of a measured drive, and of the model made from its files."""
-    text = import_drive(drive / "geometry.json", drive / "seek.csv").text
+    text = profile_from_drive_files(drive / "geometry.json", drive / "seek.csv").text
     requests = drive / "requests.csv.gz"
-    simulate(profiles.parse(text, drive / "profile.toml"), Job(requests=requests, times=times))
+    profile = profiles.parse_profile(text, drive / "profile.toml")
+    simulate_job(profile, SimulationJob(requests=requests, times=times))
     with gzip.open(requests, "rt") as packed:
         yield from quantiles(drive.name, "measured", packed)
     with times.open() as plain:
@@ -90,8 +91,8 @@ def service_chart(rows: list[Row]) -> alt.FacetChart:
 
 def throughput(name: str, times: Path) -> Iterator[Row]:
     """Throughput by minute of reads from a volume that starts with full credits."""
-    job = Job(preset="seqread-16m", virtual_s=7 * 3600, times=times)
-    simulate(profiles.load(name), job)
+    job = SimulationJob(preset="seqread-16m", virtual_s=7 * 3600, times=times)
+    simulate_job(profiles.load_profile(name), job)
     minutes: dict[int, float] = {}
     with times.open() as file:
         for row in csv.DictReader(file):
@@ -119,21 +120,21 @@ def throughput_chart(rows: list[Row]) -> alt.Chart:
 def amplification() -> Iterator[Row]:
     """Write amplification of uniform random writes in the steady state, replayed and by the closed form; each
     writes one unit of the device's map."""
-    base = profiles.load("ssd-sata-slc-2008")
+    base = profiles.load_profile("ssd-sata-slc-2008")
     for share in SPARE_SHARES:
-        job = Job(preset="randwrite-16k-qd32", count=2_000_000, precondition="random")
-        write_amplification = simulate(with_spare(base, share), job).write_amplification
+        job = SimulationJob(preset="randwrite-16k-qd32", count=2_000_000, precondition="random")
+        write_amplification = simulate_job(with_spare(base, share), job).write_amplification
         yield {"spare": share, "source": "model", "amplification": write_amplification or math.nan}
     for percent in range(6, 52):
         share = percent / 100
         yield {"spare": share, "source": "closed form", "amplification": closed_form(share)}
 
 
-def with_spare(base: Profile, share: float) -> Profile:
+def with_spare(base: DeviceProfile, share: float) -> DeviceProfile:
     """The device with another share of spare space."""
     lines = base.text.splitlines()
     changed = [f"spare_share = {share}" if line.startswith("spare_share =") else line for line in lines]
-    return profiles.parse("\n".join(changed), base.file)
+    return profiles.parse_profile("\n".join(changed), base.file)
 
 
 def closed_form(spare_share: float) -> float:

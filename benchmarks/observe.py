@@ -27,18 +27,18 @@ import psycopg
 from observe_page import Compared, Cost, Run, page
 from running import WARM_UP_S, Case, allow_observer, recorded, running
 
-from tierwise.capture.observe import observe
-from tierwise.capture.postgres import APPLICATION
-from tierwise.capture.sql_session import parse
+from tierwise.capture.observe import observe_server
+from tierwise.capture.postgres_session import APPLICATION
+from tierwise.capture.sql_session import parse_dsn
 from tierwise.host import cpu, ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.base import ConnectedClients
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.workloads import Workload
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
-from tierwise.predict.estimates import estimate
+from tierwise.predict.estimates import estimate_from_seeds
 from tierwise.recording import Observation, write_observation
 
 BAR = 0.01
@@ -68,7 +68,7 @@ BUILDING = (
 )
 NEW = (
     Case("scripts-10k", SCRIPTS, 16, "hdd-10k-sas", "hdd-10k-sas", 8.0, "192M", SMALL_BUFFERS),
-    Case("tpcb-pd-ssd", "tpcb", 32, "volume-gcp-pd-ssd", "volume-gcp-pd-ssd", 8.0, "128M", SMALL_BUFFERS),
+    Case("tpcb-pd-ssd", "tpcb", 32, "volume-gcp-pd-ssd", "volume-gcp-pd-ssd", 8.0, "192M", SMALL_BUFFERS),
     Case("tpcb-premium-v2", "tpcb", 16, "volume-azure-premium-v2", "volume-azure-premium-v2"),
     Case("order-entry-raid5", "order_entry", 16, "array-raid5-8x-hdd-10k-sas", "array-raid5-8x-hdd-10k-sas"),
     Case("order-entry-log-10k", "order_entry", 12, "hdd-10k-sas", "ssd-sata-dc"),
@@ -96,7 +96,7 @@ def main() -> int:
             for row in _compared(case, options.seconds, number % 2 == 0)
         ]
     cost = _cost(options.cost, options.slot) if options.cost else None
-    text = page(compared, cost, Run(options.seconds, embedded().version, load_before, BAR))
+    text = page(compared, cost, Run(options.seconds, embedded_postgres().version, load_before, BAR))
     print(text)
     if options.write is not None:
         options.write.write_text(text, encoding="utf-8")
@@ -129,7 +129,7 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
         yield Compared(case.name, place, full.run.rate_per_s, waits.run.rate_per_s, *answers)
 
 
-def _observed(engine: PostgresEngine, clients: Clients, out: Path, seconds: float) -> None:
+def _observed(engine: PostgresEngine, clients: ConnectedClients, out: Path, seconds: float) -> None:
     thread = threading.Thread(target=lambda: _look(engine, out, seconds))
     thread.start()
     clients.run(None, seconds + 1.0)
@@ -138,14 +138,17 @@ def _observed(engine: PostgresEngine, clients: Clients, out: Path, seconds: floa
 
 def _look(engine: PostgresEngine, out: Path, seconds: float) -> None:
     cores = len(os.sched_getaffinity(0))
-    observe(parse(engine.dsn(), "the engine"), out, seconds, cores=cores)
+    observe_server(parse_dsn(engine.dsn(), "the engine"), out, seconds, cores=cores)
 
 
 def _cost(pairs: int, slot_s: float) -> Cost:
     """Rates in slots with and without an observer, in pairs of random order of the two."""
     study = Case("cost", "tpcb", 8, "ssd-nvme-dc", "ssd-nvme-dc").study()
     ratios, shares, rates, dice = [], [], [], Random(1)
-    with ledger.directory("observe-cost", MEMORY, 0o711) as place, engines.create("postgres", {}) as engine:
+    with (
+        ledger.make_directory("observe-cost", MEMORY, 0o711) as place,
+        engines.create_engine("postgres", {}) as engine,
+    ):
         assert isinstance(engine, PostgresEngine)
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
         engine.init({role: _made(place / role.value) for role in engine.roles})
@@ -166,7 +169,7 @@ def _cost(pairs: int, slot_s: float) -> Cost:
             ratios.append(slots[False] / slots[True])
             rates.append(slots[False])
         clients.close()
-    cost = estimate(ratios)
+    cost = estimate_from_seeds(ratios)
     assert cost is not None
     return Cost(
         pairs,

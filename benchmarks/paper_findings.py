@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Literal
 
-from tierwise.lab.analysis.laps import times_of
-from tierwise.lab.analysis.rows import Times, costs_of
+from tierwise.lab.analysis.lap_comparison import lap_times_of
+from tierwise.lab.analysis.placement_rows import RepeatTimes, seconds_per_work
 from tierwise.model import numbers
-from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
+from tierwise.model.statistics import FEWEST_REPEATS, BoundKind, Interval, ratio_interval, statistic_interval
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Estimate
-from tierwise.results import Record, RunResult
+from tierwise.results import RunResult, StrictModel
 
 Runs = Mapping[str, Sequence[RunResult]]
 """Study -> its runs."""
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     OPEN = "not decided"
 
 
-class Point(Record):
+class Point(StrictModel):
     """Source of a time: a whole run under a placement, or one of its laps."""
 
     study: str
@@ -36,7 +36,7 @@ class Point(Record):
     lap: str | None = None
 
 
-class Check(Record):
+class Check(StrictModel):
     """One comparison of times, with two ``points``; ``most`` has three (slow, part, all), ``more`` has four.
 
     - ``faster``: the interval of first over second lies above 1
@@ -51,7 +51,7 @@ class Check(Record):
     bound: float = 1.25
 
 
-class Finding(Record):
+class Finding(StrictModel):
     """A finding of a paper, and its checks; our runs agree if all of them pass."""
 
     name: str
@@ -62,7 +62,7 @@ class Finding(Record):
     """Known reason for a disagreement."""
 
 
-class Judged(Record):
+class Judged(StrictModel):
     """A check and its outcome."""
 
     check: Check
@@ -77,12 +77,13 @@ class Judged(Record):
         if self.ratio is None:
             return self.problem
         share = self.check.kind == "most"
-        value = numbers.percent(self.ratio.estimate) if share else f"{numbers.ratio(self.ratio.estimate)}×"
+        ratio = self.ratio.estimate
+        value = numbers.percent_text(ratio) if share else f"{numbers.ratio_text(ratio)}×"
         span = numbers.percent_span(self.ratio) if share else numbers.ratio_span(self.ratio)
-        return numbers.signed(self.ratio, value) + (f" ({span})" if span else "")
+        return numbers.with_bound_sign(self.ratio, value) + (f" ({span})" if span else "")
 
 
-class JudgedFinding(Record):
+class JudgedFinding(StrictModel):
     """A finding and its judged checks."""
 
     finding: Finding
@@ -111,12 +112,12 @@ def _judge(check: Check, runs: Runs) -> Judged:
     low, high = ratio.low, ratio.high
     if low is None or high is None:
         return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="too few repeats")
-    if ratio.bound is Bound.AT_LEAST and not passes(low, high):
+    if ratio.bound is BoundKind.AT_LEAST and not passes(low, high):
         return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="left open by the cap")
     return Judged(check=check, outcome=Outcome.PASS if passes(low, high) else Outcome.FAIL, ratio=ratio)
 
 
-def _times(point: Point, runs: Runs) -> Times:
+def _times(point: Point, runs: Runs) -> RepeatTimes:
     study = runs.get(point.study, [])
     setting = {name: _value(name, value, study) for name, value in point.setting.items()}
     here = [
@@ -125,8 +126,9 @@ def _times(point: Point, runs: Runs) -> Times:
         if run.status == "ok" and run.placement == point.placement and setting.items() <= run.setting.items()
     ]
     if point.lap is None:
-        return costs_of(here, "elapsed")
-    return times_of([lap for run in here for lap in run.laps if lap.name == point.lap])
+        return seconds_per_work(here, "elapsed")
+    keys = sorted({(lap.stream, lap.name) for run in here for lap in run.laps if lap.name == point.lap})
+    return lap_times_of(here, keys)
 
 
 def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
@@ -137,14 +139,14 @@ def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
     return str(ends[value](seen, key=lambda text: parse_size_bytes(text, name)))
 
 
-def _problem(point: Point, times: Times) -> str:
+def _problem(point: Point, times: RepeatTimes) -> str:
     if len(times.values_s) >= FEWEST_REPEATS:
         return ""
     what = f"{point.study}, {point.placement}" + (f", {point.lap}" if point.lap else "")
     return f"{what}: {len(times.values_s)} valid repeats of {FEWEST_REPEATS}"
 
 
-def _stopped(check: Check, times: Sequence[Times]) -> str:
+def _stopped(check: Check, times: Sequence[RepeatTimes]) -> str:
     """Only the slower side of ``faster`` may have been stopped at the cap."""
     may = 1 if check.kind == "faster" else 0
     return "stopped at the cap" if any(time.capped for time in times[may:]) else ""
@@ -153,18 +155,18 @@ def _stopped(check: Check, times: Sequence[Times]) -> str:
 Passes = Callable[[float, float], bool]
 
 
-def _faster(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+def _faster(_: Check, times: Sequence[RepeatTimes]) -> tuple[Interval, Passes]:
     slow, fast = times
     ratio = ratio_interval(slow.values_s, fast.values_s, above_capped=slow.capped)
     return ratio, lambda low, _: low > 1
 
 
-def _alike(check: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+def _alike(check: Check, times: Sequence[RepeatTimes]) -> tuple[Interval, Passes]:
     ratio = ratio_interval(times[0].values_s, times[1].values_s)
     return ratio, lambda low, high: low >= 1 / check.bound and high <= check.bound
 
 
-def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+def _most(_: Check, times: Sequence[RepeatTimes]) -> tuple[Interval, Passes]:
     share = statistic_interval(
         [time.values_s for time in times],
         lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2]),
@@ -172,14 +174,14 @@ def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
     return share, lambda low, _: low > 0.5
 
 
-def _more(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+def _more(_: Check, times: Sequence[RepeatTimes]) -> tuple[Interval, Passes]:
     ratio = statistic_interval(
         [time.values_s for time in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
     )
     return ratio, lambda low, _: low > 1
 
 
-_KINDS: dict[str, Callable[[Check, Sequence[Times]], tuple[Interval, Passes]]] = {
+_KINDS: dict[str, Callable[[Check, Sequence[RepeatTimes]], tuple[Interval, Passes]]] = {
     "faster": _faster,
     "alike": _alike,
     "most": _most,
@@ -187,7 +189,7 @@ _KINDS: dict[str, Callable[[Check, Sequence[Times]], tuple[Interval, Passes]]] =
 }
 
 
-class PredictedPaper(Record):
+class PredictedPaper(StrictModel):
     """One experiment of a paper, predicted from a recording made here."""
 
     experiment: str
@@ -212,8 +214,8 @@ class PredictedPaper(Record):
         """The ratio with its interval, or why there is none."""
         if self.ratio is None:
             return f"refused: {self.refused}"
-        ends = numbers.span(numbers.ratio(self.ratio.low), numbers.ratio(self.ratio.high))
-        return f"{numbers.ratio(self.ratio.value)}× ({ends})"
+        ends = numbers.range_text(numbers.ratio_text(self.ratio.low), numbers.ratio_text(self.ratio.high))
+        return f"{numbers.ratio_text(self.ratio.value)}× ({ends})"
 
 
 CRITERIA = """A check passes when the 95 % bootstrap interval of its ratio of medians excludes 1 in the right

@@ -101,7 +101,7 @@ def question(side: dict[str, Any], machine: dict[str, Any], predictor: Predictor
 def ratio(base: Prediction, move: Prediction) -> Any:
     """Time under base over time under move, with the uncertainty of the move's rate."""
     doubt = estimates.half_width(move.rate_per_s) if move.rate_per_s else 0.0
-    return estimates.ratio(move.seed_rates_per_s, base.seed_rates_per_s, [doubt])
+    return estimates.estimate_ratio(move.seed_rates_per_s, base.seed_rates_per_s, [doubt])
 
 
 if __name__ == "__main__":

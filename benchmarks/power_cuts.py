@@ -23,19 +23,24 @@ from typing import Any
 
 from skipped_fsync import ENGINE, EVERY, SETTINGS, planted
 
-from tierwise.advise.durability import SHOWN_FILE, Shown, ShownCuts
+from tierwise.advise.durability import SHOWN_FILE, PowerCutCounts, PowerCutFindings
 from tierwise.lab import engines, studies
-from tierwise.lab.analysis.conditions import facts_of
-from tierwise.lab.analysis.faults import CutRow, build_frontier, headline, sentence
-from tierwise.lab.report.durability import described_frontier, frontier_chart, frontier_table
-from tierwise.lab.studies.options import StudyOptions
+from tierwise.lab.analysis.fault_summary import (
+    PowerCutRow,
+    build_durability_frontier,
+    durability_headline,
+    power_cut_sentence,
+)
+from tierwise.lab.analysis.study_conditions import constant_and_varying_facts
+from tierwise.lab.report.fault_report import frontier_chart, frontier_in_words, frontier_table
 from tierwise.lab.studies.runner import fault_run
-from tierwise.lab.studies.runner.session import restrict_to_runnable
-from tierwise.lab.studies.study import at, plan_runs
+from tierwise.lab.studies.runner.study_runner import restrict_to_runnable
+from tierwise.lab.studies.study import plan_runs, study_at_point
+from tierwise.lab.studies.study_options import StudyOptions
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.render.text import to_markdown
 from tierwise.results import RunResult, StudyInfo
-from tierwise.results.files import read_results, read_study_info
+from tierwise.results.result_files import read_results, read_study_info
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "evidence" / "durability.md"
@@ -76,11 +81,11 @@ def main() -> None:
         for file in sorted(chosen.results.glob("*/*/*/latest/results.jsonl"))
         for run in read_results(file)
     ]
-    rows = build_frontier(runs, study_info(chosen.results))
+    rows = build_durability_frontier(runs, study_info(chosen.results))
     PAGE.write_text(page(rows, runs, content), encoding="utf-8")
     SHOWN_FILE.write_text(shown_of(rows, runs).model_dump_json(indent=1) + "\n", "utf-8")
     for row in rows:
-        print(sentence(row))
+        print(power_cut_sentence(row))
     print(f"{pace_words(content)}\nwritten: {PAGE.relative_to(ROOT)}")
     sys.exit(any(row.breaks_promise for row in rows) or content["planted"] is None)
 
@@ -92,7 +97,7 @@ def measure(results: Path, cuts: int, repeats: int) -> None:
         run_study(engine, results / "honest", HONEST, cuts, repeats, [])
     honest_s, load = time.monotonic() - began_s, os.getloadavg()[2]
     for engine in ENGINES:
-        durable = engines.create(engine).durability()[0].name
+        durable = engines.create_engine(engine).durability()[0].name
         run_study(
             engine, results / "lying", LYING, min(LYING_CUTS, cuts), 1, ["--set", f"durability={durable}"]
         )
@@ -115,13 +120,13 @@ def planted_cut() -> int | None:
     """The cut, counted from 1, that found the planted defect; ``None`` if none did."""
     changes = [f"settings.{ENGINE}.{name}={value}" for name, value in SETTINGS.items()]
     options = StudyOptions(engine=ENGINE, placements=["all-dc"], only=True, set=changes)
-    study, _ = restrict_to_runnable(options.applied_to(studies.load(STUDY)))
+    study, _ = restrict_to_runnable(options.applied_to(studies.load_study(STUDY)))
     plan = next(plan for plan in plan_runs(study, seed=1) if plan.setting["variant"] == "sync=on")
     dice = Random(1)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with planted(Path(folder), salt=1), ExitStack() as undo:
-            cut, _ = fault_run.open_bed(at(study, plan.setting), plan, 1, undo)
+            cut, _ = fault_run.open_fault_bed(study_at_point(study, plan.setting), plan, 1, undo)
             for number in range(1, PLANTED_CUTS + 1):
                 if cut(dice.getrandbits(32), study.seconds or 0).outcome != "whole":
                     return number
@@ -148,37 +153,37 @@ def pace_words(facts: dict[str, Any]) -> str:
     )
 
 
-def page(rows: list[CutRow], runs: list[RunResult], measured: dict[str, Any]) -> str:
+def page(rows: list[PowerCutRow], runs: list[RunResult], measured: dict[str, Any]) -> str:
     """docs/evidence/durability.md, with a chart for each engine beside it."""
-    parts = [HEAD, f"**{headline(rows)}** {pace_words(measured)}\n"]
+    parts = [HEAD, f"**{durability_headline(rows)}** {pace_words(measured)}\n"]
     for engine in dict.fromkeys(row.engine for row in rows):
         own = [row for row in rows if row.engine == engine]
-        chart, words = PAGE.with_name(f"durability-{engine}.svg"), described_frontier(own)
+        chart, words = PAGE.with_name(f"durability-{engine}.svg"), frontier_in_words(own)
         drawing = to_svg(frontier_chart(own, "all-consumer", WIDE), f"durability-{engine}", words)
         chart.write_text(drawing + "\n", encoding="utf-8")
-        text = "\n".join(f"- {sentence(row)}" for row in own)
+        text = "\n".join(f"- {power_cut_sentence(row)}" for row in own)
         table = to_markdown([frontier_table(own, "all-consumer")])
         parts.append(
             f"## {TITLES[engine]}\n\n![{engine}: rate against loss]({chart.name})\n\n{text}\n\n{table}"
         )
-    facts = "\n".join(f"- {name}: {'; '.join(facts_of(runs)[name])}" for name in SHOWN)
+    facts = "\n".join(f"- {name}: {'; '.join(constant_and_varying_facts(runs)[name])}" for name in SHOWN)
     checks = "\n".join(
         f"- {name}" for name in dict.fromkeys(f"{row.engine}: {row.check}" for row in rows if row.check)
     )
     parts.append(f"## Conditions\n\n{facts}\n\nThe engines' own checks after each cut:\n\n{checks}\n")
-    notes = "\n".join(f"- {note}" for note in studies.load(STUDY).notes)
+    notes = "\n".join(f"- {note}" for note in studies.load_study(STUDY).notes)
     return "\n".join([*parts, f"## What was cut, and how\n\n{notes}\n"])
 
 
-def shown_of(rows: Sequence[CutRow], runs: Sequence[RunResult]) -> Shown:
+def shown_of(rows: Sequence[PowerCutRow], runs: Sequence[RunResult]) -> PowerCutFindings:
     """One entry for each row, with the profiles of its placement's devices."""
     profiles = {
         (run.engine.name, run.placement): [device.profile for device in run.devices if device.profile]
         for run in runs
     }
-    return Shown(
+    return PowerCutFindings(
         cuts=[
-            ShownCuts(
+            PowerCutCounts(
                 engine=row.engine,
                 profiles=profiles[row.engine, row.placement],
                 lies=row.lies,

@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from tierwise import _core
-from tierwise.probe.samples import CRYSTALDISKMARK, settle
+from tierwise.probe.probe_samples import CRYSTALDISKMARK, wait_until_device_settles
 from tierwise.results.measurements import PatternResult
 
 BAR = 0.10
@@ -96,7 +96,7 @@ def quiet_pair(target: _core.ProbeTarget, file: Path, title: str, seconds: float
 
 def pair(target: _core.ProbeTarget, file: Path, title: str, seconds: float, ours_first: bool) -> Pair:
     """One sample of each."""
-    settle(target, random.Random(0))
+    wait_until_device_settles(target, random.Random(0))
     before_s, start = foreign_s(), time.monotonic()
     if ours_first:
         ours = our_mb_per_s(target, title, seconds)

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tierwise.predict import Scenario
-from tierwise.predict.ranking import MOST_PLACEMENTS, SPAN_S, enough
-from tierwise.predict.replayed import Outcome
+from tierwise.predict.ranking import MOST_PLACEMENTS, SPAN_S, first_round_transactions
 from tierwise.predict.replayer import Replayer, SimulationRequest
+from tierwise.predict.simulator_output import SimulationOutcome
 
 TIME_BAR_S = 5.0
 ORDER_BAR = 0.95
@@ -57,7 +57,7 @@ def _judged(path: Path) -> bool:
     replayer = Replayer.open(path)
     opened_s = time.perf_counter() - begin_s
     scenarios = _questions(replayer)
-    counted = enough(MOST_PLACEMENTS)
+    counted = first_round_transactions(MOST_PLACEMENTS)
     begin_s = time.perf_counter()
     quick = _rates(
         replayer, [SimulationRequest(scenario, 0, SPAN_S, enough=counted) for scenario in scenarios]
@@ -100,13 +100,13 @@ def _questions(replayer: Replayer) -> list[Scenario]:
 def _rates(replayer: Replayer, asked: Sequence[SimulationRequest]) -> list[float]:
     """Units of work a second."""
     outcomes = replayer.ask(asked)
-    assert all(isinstance(outcome, Outcome) for outcome in outcomes), (
+    assert all(isinstance(outcome, SimulationOutcome) for outcome in outcomes), (
         "these devices are large enough for any example"
     )
     return [
         (1.0 if replayer.work.once else outcome.transactions) / outcome.elapsed_s
         for outcome in outcomes
-        if isinstance(outcome, Outcome)
+        if isinstance(outcome, SimulationOutcome)
     ]
 
 

@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture.record import Session, record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import Target, load, of_pid
+from tierwise.capture.record import RecordingSession, record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import RecordingTarget, load_rules, target_of_process
 from tierwise.host import ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 SIZE_BAR_MB_PER_MIN = 60.0
@@ -69,8 +69,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="length of each")
     options = parser.parse_args()
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
-    server = engines.create("postgres", settings)
-    with ledger.directory("record-cost", MEMORY, 0o711) as place, server as engine:
+    server = engines.create_engine("postgres", settings)
+    with ledger.make_directory("record-cost", MEMORY, 0o711) as place, server as engine:
         assert isinstance(engine, PostgresEngine)
         engine.init({role: _made(place / role.value) for role in engine.roles})
         engine.start()
@@ -85,8 +85,8 @@ def _recorded(engine: PostgresEngine, seconds: float) -> Made:
     before = Took()
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "recording"
-        with Session(
-            of_pid(engine.server_pid or 0), out, Schedule(seconds, duty=0.1), lambda _: None
+        with RecordingSession(
+            target_of_process(engine.server_pid or 0), out, BurstSchedule(seconds, duty=0.1), lambda _: None
         ) as session:
             attaching = before.since()
             session.run(seconds=seconds)
@@ -120,11 +120,11 @@ def _judge_losses() -> int:
     command = [sys.executable, "-c", CALLS]
     callers = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:
-        rules = load("sqlite")
-        target = Target(lambda: [caller.pid for caller in callers], rules)
+        rules = load_rules("sqlite")
+        target = RecordingTarget(lambda: [caller.pid for caller in callers], rules)
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "recording"
-            recorded = record_running(target, out, Schedule(5, duty=1.0), lambda _: None)
+            recorded = record_running_database(target, out, BurstSchedule(5, duty=1.0), lambda _: None)
     finally:
         for caller in callers:
             caller.kill()
@@ -150,7 +150,7 @@ def _pgbench(engine: PostgresEngine, *arguments: str) -> subprocess.Popen[bytes]
     address = dict(word.split("=", 1) for word in shlex.split(engine.dsn()))
     environment = os.environ | {f"PG{k.upper()}": value for k, value in address.items() if k != "dbname"}
     environment["PGDATABASE"] = address["dbname"]
-    command = [str(embedded().bin / "pgbench"), *arguments]
+    command = [str(embedded_postgres().bin / "pgbench"), *arguments]
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -8,16 +8,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.capture.record import Session
-from tierwise.capture.schedule import Schedule
+from tierwise.capture.record import RecordingSession
+from tierwise.capture.schedule import BurstSchedule
 from tierwise.host.cgroups import MemoryLimit
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Clients, Limits
+from tierwise.lab.engines.base import ConnectedClients, ResourceLimits
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.engines.postgres.server import CLIENT
-from tierwise.lab.studies import parse
-from tierwise.lab.studies.runner.recorded import RunRecording, recording_target
-from tierwise.lab.studies.runner.storage import Storage, open_storage
+from tierwise.lab.studies import parse_study
+from tierwise.lab.studies.runner.run_recording import RunRecording, recording_target
+from tierwise.lab.studies.runner.run_storage import RunStorage, open_storage
 from tierwise.lab.studies.study import Study, plan_runs
 from tierwise.lab.workloads import Workload
 from tierwise.model.placement import Role
@@ -44,7 +44,7 @@ class Case:
         devices = {self.log: "log", self.rest: "rest"}
         named = "".join(f'[devices.{name}]\nprofile = "{device}"\n' for device, name in devices.items())
         memory = f'memory = "{self.memory}"\n' if self.memory else ""
-        return parse(
+        return parse_study(
             f'name = "{self.name}"\nquestion = "?"\nengines = ["postgres"]\nworkload = "{self.workload}"\n'
             f'repeats = 1\nbaseline = "one"\nclients = {self.clients}\nscale = {self.scale}\nseconds = 1\n'
             f"{memory}[settings.postgres]\n{self.settings}\n{named}"
@@ -53,10 +53,12 @@ class Case:
         )
 
 
-def recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Path, seconds: float) -> None:
+def recorded(
+    engine: PostgresEngine, storage: RunStorage, clients: ConnectedClients, out: Path, seconds: float
+) -> None:
     """Record the clients' work for so many seconds."""
     target = recording_target(engine, storage)
-    with Session(target, out, Schedule(None, DUTY, 0.5), lambda _: None) as session:
+    with RecordingSession(target, out, BurstSchedule(None, DUTY, 0.5), lambda _: None) as session:
         recording = RunRecording(session, whole=False)
         recording.begin()
         content = json.loads(clients.run(None, seconds))
@@ -65,15 +67,17 @@ def recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Pa
 
 
 @contextmanager
-def running(case: Case, log_at: Path | None = None) -> Iterator[tuple[PostgresEngine, Storage, Clients]]:
+def running(
+    case: Case, log_at: Path | None = None
+) -> Iterator[tuple[PostgresEngine, RunStorage, ConnectedClients]]:
     """The workload's database on its devices, warmed up, with its clients; ``log_at``: its log lies there."""
     study = case.study()
     plan = plan_runs(study, 1)[0]
     with ExitStack() as undo:
-        engine = engines.create("postgres", study.settings.get("postgres", {}))
+        engine = engines.create_engine("postgres", study.settings.get("postgres", {}))
         assert isinstance(engine, PostgresEngine)
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
-        engine.limits = Limits(study.memory, study.parallelism, study.clients)
+        engine.limits = ResourceLimits(study.memory, study.parallelism, study.clients)
         if study.memory is not None:
             engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
         storage = open_storage(study, plan, engine.roles, undo, by_role=True)

@@ -99,12 +99,12 @@ def _figures(folders: list[Path]) -> Figures:
     sys.modules[spec.name] = core
     spec.loader.exec_module(core)
     from tierwise.model.errors import TierwiseError  # after the extension that it is to use
-    from tierwise.predict.replayed import Outcome
     from tierwise.predict.replayer import Replayer, SimulationRequest
     from tierwise.predict.scenario import Scenario
+    from tierwise.predict.simulator_output import SimulationOutcome
 
     def rate(outcome: object) -> float | None:
-        if isinstance(outcome, Outcome) and outcome.turns > 0:
+        if isinstance(outcome, SimulationOutcome) and outcome.turns > 0:
             return math.log(outcome.turns / outcome.elapsed_s)
         return None
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from tierwise import open_recording
 from tierwise.api.recordings import RecordedRun
-from tierwise.lab.validation.case import Case, cases_of
-from tierwise.lab.validation.placed import Placed, placed, template_of
-from tierwise.lab.validation.spec import load
-from tierwise.predict.estimates import estimate
+from tierwise.lab.validation.placed_database import PlacedDatabase, database_template_of, place_database
+from tierwise.lab.validation.validation_case import ValidationCase, cases_to_run
+from tierwise.lab.validation.validation_spec import load_validation
+from tierwise.predict.estimates import estimate_from_seeds
 
 SETTINGS: dict[str, tuple[dict[str, str | int], dict[str, str], str]] = {
     "postgres": ({}, {"synchronous_commit": "off"}, "synchronous_commit=off"),
@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--placement", action="append", default=[])
     parser.add_argument("--spec", type=Path, help="file of cases, as of tierwise validate")
     options = parser.parse_args()
-    cases, left_out = cases_of(load(options.spec), options.cases)
+    cases, left_out = cases_to_run(load_validation(options.spec), options.cases)
     for what, why in left_out.items():
         print(f"{what}: {why}")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
@@ -58,18 +58,20 @@ def _seed() -> int:
     return random.randrange(1, 1 << 31)
 
 
-def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Path) -> None:
+def _compare(case: ValidationCase, placement: str, options: argparse.Namespace, folder: Path) -> None:
     """Print the predicted and the measured ratio of the rates, with 95 % intervals."""
     client, server, setting = SETTINGS[case.engine]
     spec = case.spec.model_copy(update={"options": {**case.spec.options, **client}})
     unflushed = replace(case, spec=spec, changed={placement: server})
-    template = template_of(case, folder / "templates", lambda _: None)
+    template = database_template_of(case, folder / "templates", lambda _: None)
     with ExitStack() as undo:
-        up: list[Placed] = []
+        up: list[PlacedDatabase] = []
         for number, each in enumerate((case, unflushed)):
             own = folder / f"own-{number}"
             own.mkdir(exist_ok=True)
-            up.append(undo.enter_context(placed(each, placement, template, own, 1, drop_caches=False)))
+            up.append(
+                undo.enter_context(place_database(each, placement, template, own, 1, drop_caches=False))
+            )
             up[-1].warm_up()
             up[-1].run(options.seconds, _seed())
             up[-1].settle()
@@ -84,7 +86,7 @@ def _compare(case: Case, placement: str, options: argparse.Namespace, folder: Pa
                 rates[number] = done["transactions"] / done["elapsed_s"]
                 up[number].settle()
             ratios.append(rates[1] / rates[0])
-    measured = estimate(ratios)
+    measured = estimate_from_seeds(ratios)
     run = open_recording(recording)
     assert isinstance(run, RecordedRun)
     predicted = run.predict(settings=[setting]).speedup

@@ -26,9 +26,9 @@ from running import Case, recorded, running
 from tierwise.device_models import profiles
 from tierwise.host import ledger
 from tierwise.host.disk.disk import EmulatedDisk, Partition
-from tierwise.lab.engines.base import Clients
+from tierwise.lab.engines.base import ConnectedClients
 from tierwise.predict import JointPrediction, Predictor, Scenario, predict_together
-from tierwise.predict.estimates import estimate
+from tierwise.predict.estimates import estimate_from_seeds
 
 FAST = "ssd-nvme-dc"
 SHARED = ("hdd-7k2", "hdd-10k-sas", "ssd-sata-consumer")
@@ -116,10 +116,11 @@ def _measured(device: str, seconds: float, repeats: int) -> dict[tuple[str, ...]
     sets = [*SETS, *((case.name,) for case in DATABASES)]
     measured: dict[tuple[str, ...], list[dict[str, float]]] = {table_set: [] for table_set in sets}
     with ExitStack() as undo:
-        mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
+        mounts = undo.enter_context(ledger.make_directory("mnt", parent=ledger.run_dir()))
         parts = [Partition(case.name, LOG_BYTES) for case in DATABASES]
+        profile = profiles.load_profile(device)
         disk = undo.enter_context(
-            EmulatedDisk.up(f"{mounts.name}-logs", profiles.load(device), parts, mounts / "logs", seed=1)
+            EmulatedDisk.up(f"{mounts.name}-logs", profile, parts, mounts / "logs", seed=1)
         )
         mounts.chmod(0o711)
         (mounts / "logs").chmod(0o711)
@@ -139,7 +140,7 @@ def _measured(device: str, seconds: float, repeats: int) -> dict[tuple[str, ...]
     }
 
 
-def _rates(clients: dict[str, Clients], seconds: float) -> dict[str, float]:
+def _rates(clients: dict[str, ConnectedClients], seconds: float) -> dict[str, float]:
     """Transactions a second of databases that run at once."""
     with ThreadPoolExecutor(len(clients)) as pool:
         rates = pool.map(lambda client: json.loads(client.run(None, seconds)), clients.values())
@@ -152,7 +153,7 @@ def _rates(clients: dict[str, Clients], seconds: float) -> dict[str, float]:
 def _page(rows: Sequence[Row], options: argparse.Namespace, load: float) -> str:
     errors = sorted(abs(row.error) for row in rows)
     kept = [abs(row.predicted.kept.value - row.together_per_s / row.alone_per_s) for row in rows]
-    ratio = estimate([1 + row.error for row in rows])
+    ratio = estimate_from_seeds([1 + row.error for row in rows])
     assert ratio is not None
     return _PAGE.format(
         rows=len(rows),

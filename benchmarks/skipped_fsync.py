@@ -59,7 +59,7 @@ def planted(folder: Path, salt: int) -> Iterator[None]:
     define = [f"-DSALT={salt}u", f"-DEVERY={EVERY}", f'-DENGINE="{ENGINE}"']
     compiler = ["cc", "-shared", "-fPIC", "-O2", *define, "-x", "c", "-", "-o", str(library), "-ldl"]
     subprocess.run(compiler, input=SOURCE, text=True, check=True)
-    clean = programs.environment
+    clean = programs.clean_environment
     preloaded = {"LD_PRELOAD": str(library)}
-    with patch.object(programs, "environment", lambda *given: {**clean(*given), **preloaded}):
+    with patch.object(programs, "clean_environment", lambda *given: {**clean(*given), **preloaded}):
         yield

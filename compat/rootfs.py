@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -40,11 +41,13 @@ class Guest:
     suite: str
     kernel: str
     packages: list[str]
+    kernel_files: tuple[Path, ...] = ()
+    """Packages of another kernel, in place of that of the suite."""
 
     @property
     def folder(self) -> Path:
         """Directory of all its generated files."""
-        return BUILT / self.name
+        return BUILT / "-".join([self.name, *(file.stem for file in self.kernel_files[:1])])
 
 
 def guests() -> dict[str, Guest]:
@@ -86,8 +89,9 @@ def _packages(guest: Guest) -> Path:
     """Root directory with only the guest's packages, from the mirror of this machine's apt."""
     root = guest.folder / "root"
     mirror = debian_mirror()
-    wanted = [guest.kernel, *guest.packages]
-    key = hashlib.sha256(repr((guest.suite, wanted)).encode()).hexdigest()
+    wanted = [*(["linux-base"] if guest.kernel_files else [guest.kernel]), *guest.packages]
+    files = [hashlib.sha256(file.read_bytes()).hexdigest() for file in guest.kernel_files]
+    key = hashlib.sha256(repr((guest.suite, wanted, files)).encode()).hexdigest()
     made = guest.folder / "packages"
     if made.exists() and made.read_text("ascii") == key:
         return root
@@ -100,6 +104,12 @@ def _packages(guest: Guest) -> Path:
         '--customize-hook=chroot "$1" useradd --create-home dba',
         '--customize-hook=echo guest >"$1/etc/hostname"',
     ]
+    if guest.kernel_files:
+        names = " ".join(shlex.quote(str(file)) for file in guest.kernel_files)
+        finish += [
+            f"--customize-hook=copy-in {names} /root",
+            """--customize-hook=chroot "$1" sh -c 'dpkg --install /root/*.deb && rm /root/*.deb'""",
+        ]
     include = f"--include={','.join(wanted)}"
     _run("mmdebstrap", "--quiet", "--variant=apt", include, *finish, guest.suite, root, *sources)
     made.write_text(key, "ascii")

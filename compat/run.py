@@ -1,7 +1,7 @@
 """Boots stock kernels with control groups of version 2 and checks tierwise inside: ``make compat``.
 
-``python compat/run.py [GUEST …] [--checks NAME …]`` needs root, for the guests' root directories, and the
-packages mmdebstrap and qemu-system-x86 of Debian. See README.md.
+``python compat/run.py [GUEST …] [--checks NAME …] [--kernel DEB …]`` needs root, for the guests' root
+directories, and the packages mmdebstrap and qemu-system-x86 of Debian. See README.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from machine import boot
@@ -29,6 +30,14 @@ def main() -> int:
     parser.add_argument(
         "--checks", nargs="*", default=[], metavar="NAME", help="modules of compat/checks (default: all)"
     )
+    parser.add_argument(
+        "--kernel",
+        nargs="*",
+        default=[],
+        type=Path,
+        metavar="DEB",
+        help="packages of a kernel, as of Ubuntu, to boot in place of the guest's own",
+    )
     asked = parser.parse_args()
     for name in asked.guests:
         if name not in known:
@@ -36,7 +45,8 @@ def main() -> int:
                 f"{name!r} is no guest: choose of {', '.join(known)}, or add it to compat/guests.toml"
             )
     wheel = build_wheel()
-    chosen = [known[name] for name in asked.guests or known]
+    files = tuple(file.resolve(strict=True) for file in asked.kernel)
+    chosen = [replace(known[name], kernel_files=files) for name in asked.guests or known]
     # An emulated guest uses one core, whatever it has.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return max(pool.map(lambda guest: check(guest, wheel, asked.checks), chosen))

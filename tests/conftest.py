@@ -23,7 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.paths import TESTS
 from tierwise.host import block_devices, ledger, mounts
-from tierwise.host.doctor import examine, missing_for_emulation
+from tierwise.host.doctor import check_machine, failed_emulation_checks
 
 APART = {"cli", "disks", "documentation", "faults", "predict", "report", "studies"}
 """Folders whose tests share nothing, so each runs wherever a worker is idle."""
@@ -41,7 +41,7 @@ hypothesis.settings.load_profile("tierwise")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs privileges where there are none."""
     lab = [item for item in items if "lab" in item.path.relative_to(TESTS).parts]
-    if lab and (missing := ", ".join(check.name for check in missing_for_emulation(examine()))):
+    if lab and (missing := ", ".join(check.name for check in failed_emulation_checks(check_machine()))):
         for item in lab:
             item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
 
@@ -105,4 +105,4 @@ def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(directory)], (
             "left mounted"
         )
-        assert not block_devices.loops_below(directory), "left attached"
+        assert not block_devices.loop_devices_below(directory), "left attached"

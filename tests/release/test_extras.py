@@ -17,7 +17,7 @@ BEHIND_AN_EXTRA = {
     "lab.engines.duckdb": "duckdb",
     "lab.engines.objects": "rocksdb",
     "lab.engines.rocksdb": "rocksdb",
-    "lab.workloads.dialect": "sqlite",
+    "lab.workloads.sql_translation": "sqlite",
     "serve": "serve",
 }
 """Modules that only what calls ``require`` imports. All others can be imported in a small installation."""
@@ -87,7 +87,7 @@ def test_an_extra_alone(extra: str, everyones: Path, open_path: Path) -> None:
     if PROMISES[extra][0] == "study":
         (results,) = (open_path / "results").glob("*/latest/results.jsonl")
         assert '"status":"ok"' in results.read_text()
-        assert "warning: no report: " in done.stderr and extras.how_to_install("report") in done.stderr
+        assert "warning: no report: " in done.stderr and extras.install_command("report") in done.stderr
 
 
 @pytest.mark.parametrize(("dsn", "extra"), [("postgresql://n@h/d", "postgres"), ("mysql://n@h/d", "mariadb")])

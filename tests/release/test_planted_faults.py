@@ -107,7 +107,7 @@ FAULTS = [
     ),
     Fault(
         "parity is written without reading the old",
-        "array/model.rs",
+        "array/disk_array.rs",
         "if self.extents.is_empty() {\n            self.finish_row",
         "if row < u64::MAX {\n            self.finish_row",
         "array_physics",
@@ -115,7 +115,7 @@ FAULTS = [
     ),
     Fault(
         "a controller's cache never fills",
-        "array/cache.rs",
+        "array/controller_cache.rs",
         "self.sectors + sectors <= self.room\n",
         "self.sectors + sectors < u64::MAX\n",
         "array_physics",

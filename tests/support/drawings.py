@@ -10,11 +10,11 @@ import pytest
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from tierwise.report.charts import PAGE_WIDE, look
+from tierwise.report.charts import PAGE_WIDE, chart_style
 from tierwise.report.document import Chart
 from tierwise.report.render import html
 
-_REAL = html._chart, look.vl_convert, schemapi.DEBUG_MODE
+_REAL = html._chart, chart_style.vl_convert, schemapi.DEBUG_MODE
 _PNG = SimpleNamespace(vegalite_to_png=lambda *_, **__: b"\x89PNG")
 
 
@@ -28,7 +28,7 @@ def _empty(block: Chart, within: str) -> Markup:
 def _with(chart: object, vl_convert: object, debug_mode: bool) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(html, "_chart", chart)
-        patch.setattr(look, "vl_convert", vl_convert)
+        patch.setattr(chart_style, "vl_convert", vl_convert)
         patch.setattr(schemapi, "DEBUG_MODE", debug_mode)
         yield
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from tierwise.device_models import profiles
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import DeviceProfile
 
 _TEXT = """
 kind = "ssd"
@@ -27,7 +27,7 @@ power_loss_protection = false
 """
 
 
-def eight_units() -> Profile:
+def eight_units() -> DeviceProfile:
     figures = [name for name, value in tomllib.loads(_TEXT).items() if type(value) is int]
     sources = [f'{name} = "by choice, for this test"' for name in figures]
-    return profiles.parse(_TEXT + "\n".join(sources), Path("eight.toml"))
+    return profiles.parse_profile(_TEXT + "\n".join(sources), Path("eight.toml"))

@@ -9,8 +9,8 @@ import time
 from typing import Any, ClassVar
 
 from support.paths import TESTS
-from tierwise.lab.engines.embedded.adapter import Opening
-from tierwise.lab.engines.embedded.engine import EmbeddedEngine
+from tierwise.lab.engines.embedded.embedded_adapter import OpenParameters
+from tierwise.lab.engines.embedded.embedded_engine import EmbeddedEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.measurements import Counters
@@ -21,7 +21,7 @@ class ToyAdapter:
 
     count_threads = staticmethod(threading.active_count)
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: OpenParameters) -> None:
         if "broken" in opening.settings:
             raise TierwiseError("setting broken is bad", "leave it out")
         self._settings = dict(opening.settings)

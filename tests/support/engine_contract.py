@@ -30,13 +30,13 @@ from typing import Any
 
 from tierwise.host import ledger
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Clients, Engine, Limits
+from tierwise.lab.engines.base import ConnectedClients, Engine, ResourceLimits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 ROWS = 30_000
 BODY_BYTES = 100
-LIMITS = Limits(memory_bytes=384 << 20, parallelism=2, sessions=180)
+LIMITS = ResourceLimits(memory_bytes=384 << 20, parallelism=2, sessions=180)
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ class EngineCase:
 
     def create(self, *, plain: bool = True) -> Engine:
         """The engine with its defaults, or with the case's setting and limits."""
-        engine = engines.create(self.name, {} if plain else {self.setting[0]: self.setting[1]})
-        engine.limits = Limits() if plain else LIMITS
+        engine = engines.create_engine(self.name, {} if plain else {self.setting[0]: self.setting[1]})
+        engine.limits = ResourceLimits() if plain else LIMITS
         return engine
 
     def missing(self) -> str | None:
         """Why the engine is not here, if it is not."""
         try:
-            engines.create(self.name)
+            engines.create_engine(self.name)
         except TierwiseError as error:
             return str(error)
         return None
@@ -152,7 +152,7 @@ class Load:
     """Connected clients of one case, lap by lap."""
 
     def __init__(self, case: EngineCase, engine: Engine, *, clients: int = 1, first: int = 1) -> None:
-        self.clients: Clients = engine.clients(case.program(first=first), clients, seed=7)
+        self.clients: ConnectedClients = engine.clients(case.program(first=first), clients, seed=7)
 
     def lap(self, name: str, transactions: int = 1, cap_s: float | None = None) -> dict[str, Any]:
         report = self.clients.run(transactions, transaction=name, cap_s=cap_s)
@@ -249,5 +249,5 @@ def _resident_pages_of(file: Path) -> int:
 
 def ledger_names() -> set[str]:
     """Entries of this process: what it holds and has not given back."""
-    mine = ledger.Identity.mine()
+    mine = ledger.ProcessIdentity.mine()
     return {f"{entry.kind} {entry.name}" for entry in ledger.entries() if entry.owner == mine}

@@ -6,7 +6,7 @@ import functools
 import itertools
 
 from support.fake_replay import GB, REQUESTS, predictor, service_us
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import PlacementCosts
 from tierwise.model.placement import Role
 from tierwise.predict import RECORDED
 
@@ -30,7 +30,7 @@ def everything() -> list[dict[Role, str]]:
 @functools.cache
 def costs() -> dict[frozenset[tuple[Role, str]], float]:
     """Cost of every placement, with the wear of its devices at the recorded rate."""
-    of = Costs.of(predictor())
+    of = PlacementCosts.of(predictor())
     return {frozenset(placement.items()): of.cost_per_month(placement) for placement in everything()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from support.fake_replay import FakeReplay, predictor
-from tierwise.advise import Advice, AdviceOptions, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, PaymentTerms, advise
 from tierwise.predict import Predictor
 
 GIB = 1 << 30
@@ -30,6 +30,6 @@ def with_memory(**work: Any) -> Predictor:
     return predictor(_FasterWithMemory(**{**TELLS, **work}))
 
 
-def advice(devices: str = "nvme-dc", terms: Terms | None = None, **work: Any) -> Advice:
+def advice(devices: str = "nvme-dc", terms: PaymentTerms | None = None, **work: Any) -> Advice:
     """The advice on it."""
-    return advise(with_memory(**work), AdviceOptions(devices.split(","), terms=terms or Terms()))
+    return advise(with_memory(**work), AdviceOptions(devices.split(","), terms=terms or PaymentTerms()))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tierwise import _core
-from tierwise.predict.counting import Unit
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS, Predictor
+from tierwise.predict.rate_unit import Unit
 from tierwise.predict.replayer import Replayer
-from tierwise.recording import About
+from tierwise.recording import RecordingMetadata
 
 SERVICE_US = {"recorded": 4000.0, "hdd-7k2": 4000.0, "ssd-nvme-dc": 100.0, "ssd-sata-dc": 400.0}
 """What a request takes on each device; 1,000 on any other."""
@@ -125,7 +125,7 @@ def _io(role: str, requests: float) -> dict[str, Any]:
     return {"role": role, **figures, "written_bytes": 8192 * count, "busy_s": 0.001 * count}
 
 
-def about(**changes: Any) -> About:
+def about(**changes: Any) -> RecordingMetadata:
     """What the fake's recording says of itself."""
     about: dict[str, Any] = {
         "version": 1,
@@ -145,7 +145,7 @@ def about(**changes: Any) -> About:
         "checks": [],
         "warnings": [],
     }
-    return About.model_validate(about | changes)
+    return RecordingMetadata.model_validate(about | changes)
 
 
 def predictor(

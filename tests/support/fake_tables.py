@@ -10,7 +10,7 @@ from support.fake_replay import GB, REQUESTS, SERVICE_US, FakeReplay, _io, predi
 from tierwise import _core
 from tierwise.predict import Predictor
 from tierwise.predict.replayer import Replayer
-from tierwise.predict.savings import NO_TIME
+from tierwise.predict.time_savings import NO_TIME
 from tierwise.recording import Recording
 from tierwise.recording.relations import Relation, Relations, RelationTraffic
 

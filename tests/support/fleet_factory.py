@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from support.paths import RECORDINGS
-from tierwise.advise import AdviceOptions, Terms
-from tierwise.advise.option import Verdict
-from tierwise.fleet.advice import best_moves
-from tierwise.fleet.catalogue import LeftOutRecording, Weights
-from tierwise.fleet.options import DatabaseOptions, FleetOption
+from tierwise.advise import AdviceOptions, PaymentTerms
+from tierwise.advise.priced_placement import GoalVerdict
+from tierwise.fleet.database_options import DatabaseOptions, FleetOption
+from tierwise.fleet.fleet_advice import fleet_advice_from_options
+from tierwise.fleet.fleet_databases import FleetWeights, SkippedRecording
 from tierwise.fleet.records import FleetAdvice
 from tierwise.model.placement import Role
-from tierwise.model.units import parse_monthly
+from tierwise.model.units import parse_monthly_amount
 from tierwise.predict import Estimate
 
 EXAMPLES = RECORDINGS
@@ -30,20 +30,22 @@ def option(
     device: str = NVME,
     spread: float = 1.0,
     seed_half_width: float = 0.0,
-    verdict: Verdict | None = None,
+    verdict: GoalVerdict | None = None,
+    told: bool = True,
 ) -> FleetOption:
     """A placement of some roles; ``spread`` is the high end of its interval over its value."""
     return FleetOption(
         placement=dict.fromkeys(roles, device),
         cost_per_month=cost,
         speedup=Estimate(value=speedup, low=speedup / spread, high=speedup * spread),
+        told=told,
         seed_half_width=seed_half_width,
         p99_us=Estimate(value=9000 / speedup, low=8000 / speedup, high=12_000 / speedup),
         verdict=verdict,
     )
 
 
-def recorded(verdict: Verdict | None = None) -> FleetOption:
+def recorded(verdict: GoalVerdict | None = None) -> FleetOption:
     return FleetOption(placement={}, cost_per_month=0, speedup=ONE, verdict=verdict)
 
 
@@ -62,16 +64,16 @@ def database(name: str, *options: FleetOption, warnings: Sequence[str] = ()) -> 
 
 
 def advised(
-    *outcomes: DatabaseOptions | LeftOutRecording,
+    *outcomes: DatabaseOptions | SkippedRecording,
     budget: str | None = None,
-    weights: Weights | None = None,
+    weights: FleetWeights | None = None,
     frozen: Sequence[str] = (),
     draws: int = 10,
 ) -> FleetAdvice:
     """The advice for some databases, from few draws."""
-    limit = None if budget is None else parse_monthly(budget, "--budget", "USD")
-    options = AdviceOptions(["nvme-dc", "gp3"], limit, terms=Terms())
-    return best_moves(outcomes, options, weights or Weights(), frozen=frozen, draws=draws)
+    limit = None if budget is None else parse_monthly_amount(budget, "--budget", "USD")
+    options = AdviceOptions(["nvme-dc", "gp3"], limit, terms=PaymentTerms())
+    return fleet_advice_from_options(outcomes, options, weights or FleetWeights(), frozen=frozen, draws=draws)
 
 
 def chosen(advice: FleetAdvice) -> dict[str, list[str]]:

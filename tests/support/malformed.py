@@ -24,11 +24,11 @@ from support.malformed_kinds import EXAMPLE, SHIPPED, Kind, command, mutated
 from support.malformed_recordings import RECORDING_KINDS, printed_forecast
 from support.paths import ROOT
 from support.results_factory import Make, run
-from tierwise.advise.forecast import read_forecasts
+from tierwise.advise.forecast_file import read_forecasts
 from tierwise.device_models import profiles
-from tierwise.device_models.prices import Prices
+from tierwise.device_models.prices import PriceList
 from tierwise.lab.studies import study
-from tierwise.lab.validation.spec import load
+from tierwise.lab.validation.validation_spec import load_validation
 from tierwise.lab.workloads import Workload
 
 LONGEST_S = 5
@@ -47,7 +47,7 @@ def _file(folder: Path, name: str, source: Path, draw: random.Random) -> Path:
 
 def _study(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "study.toml", draw.choice(sorted((SHIPPED / "studies").glob("*.toml"))), draw)
-    return lambda: study.load(str(file))
+    return lambda: study.load_study(str(file))
 
 
 def _workload(folder: Path, draw: random.Random) -> Callable[[], object]:
@@ -135,12 +135,12 @@ def _forecast(folder: Path, draw: random.Random) -> Callable[[], object]:
 
 def _validation(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "validate.toml", SHIPPED / "validation.toml", draw)
-    return lambda: load(file)
+    return lambda: load_validation(file)
 
 
 def _prices(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "prices.toml", SHIPPED / "prices.toml", draw)
-    return lambda: Prices.read(file)
+    return lambda: PriceList.read(file)
 
 
 KINDS = [

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 
 ACCOUNT = "65534"
 """The server refuses to run as root."""
@@ -123,7 +123,7 @@ def server(kind: str, mount: str, home: Path) -> Iterator[Server]:
     log = home / "log"
     command = [*unshare.split(), "--fork", "--kill-child", "sh", "-c", setting_up + _SERVER]
     # A copy: the account may not enter where the programs lie, or /tmp hides them.
-    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(embedded().copied(home).bin)}
+    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(embedded_postgres().copied(home).bin)}
     facts |= {"ACCOUNT": ACCOUNT, "AS_ACCOUNT": _AS_ACCOUNT}
     with log.open("wb") as output:
         outer = subprocess.Popen(command, env={**os.environ, **facts}, stdout=output, stderr=output)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tierwise.model.placement import Role
 from tierwise.recording import Observation
-from tierwise.recording.observation import Wait
+from tierwise.recording.observation import ObservedWait
 from tierwise.results import WaitClass
 
 RATE = 100.0
@@ -18,8 +18,8 @@ def sessions(ms: float) -> float:
     return RATE * ms / 1e3
 
 
-def wait(event: str, wait_class: WaitClass, ms: float, role: Role | None = None) -> Wait:
-    return Wait(event=event, wait_class=wait_class, sessions=sessions(ms), role=role)
+def wait(event: str, wait_class: WaitClass, ms: float, role: Role | None = None) -> ObservedWait:
+    return ObservedWait(event=event, wait_class=wait_class, sessions=sessions(ms), role=role)
 
 
 def observation(**changes: Any) -> Observation:

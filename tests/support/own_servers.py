@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pymysql
 
-from tierwise.lab.engines.mariadb.binaries import installed
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 
 ACCOUNT = "65534"
 """A server of databases refuses to run as root."""
@@ -61,7 +61,7 @@ def postgres(home: Path, log: Path | None = None, **settings: str) -> Iterator[O
         log: an empty directory for its log, if that lies elsewhere.
         settings: by name.
     """
-    programs, data = embedded().copied(home).bin, home / "data"
+    programs, data = embedded_postgres().copied(home).bin, home / "data"
     os.chown(home, int(ACCOUNT), int(ACCOUNT))
     make = [*_AS_ACCOUNT, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
     if log is not None:
@@ -80,7 +80,7 @@ def postgres(home: Path, log: Path | None = None, **settings: str) -> Iterator[O
 @contextmanager
 def mariadb(home: Path, options: Mapping[str, str] | None = None, **settings: str) -> Iterator[OwnServer]:
     """Start a MariaDB in a directory that every user can enter, with options, and settings in its file."""
-    binaries, data, file = installed(), home / "data", home / "my.cnf"
+    binaries, data, file = installed_mariadb(), home / "data", home / "my.cnf"
     fixed = ["--no-defaults", f"--datadir={data}", "--user=nobody", "--skip-test-db"]
     # A later start makes undo tablespaces only if nothing is left to purge.
     undo = [f"--{name}={value}" for name, value in settings.items() if name == "innodb_undo_tablespaces"]

@@ -16,9 +16,9 @@ from tierwise.results import (
     DeviceInfo,
     EngineInfo,
     Latency,
-    Machine,
     PaperValue,
     RoleIo,
+    RunConditions,
     RunResult,
     StudyInfo,
     WaitClass,
@@ -37,7 +37,7 @@ PLACEMENTS: dict[str, dict[Role, str]] = {
 }
 ELAPSED_S = {"all-hdd": 41.9, "log-ssd": 5.31, "all-ssd": 5.24, "data-ssd": 41.2}
 PROFILES = {"hdd": "hdd-10k-18g-fc", "hdd-log": "hdd-10k-18g-fc", "ssd": "ssd-dram-fc"}
-MACHINE = Machine(
+MACHINE = RunConditions(
     host="synthetic",
     cpu_model="Example CPU at 2.5 GHz",
     cores=2,

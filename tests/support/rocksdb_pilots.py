@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.embedded_adapter import open_in
-from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.base import ResourceLimits
 from tierwise.lab.engines.rocksdb.adapter import RocksAdapter
 from tierwise.model.placement import Role
 
@@ -17,4 +17,4 @@ def opened(
     directory: Path, settings: dict[str, str] | None = None, memory: int | None = None
 ) -> RocksAdapter:
     roles = (Role.LOG, Role.DATA, Role.SYSTEM)
-    return open_in(RocksAdapter(), directory, roles, settings, Limits(memory_bytes=memory))
+    return open_in(RocksAdapter(), directory, roles, settings, ResourceLimits(memory_bytes=memory))

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from tierwise.lab import studies as study
 from tierwise.lab.cli.progress import StudyProgress
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.results import RunResult
-from tierwise.results.files import read_results
+from tierwise.results.result_files import read_results
 
 SWEPT = """
 name = "s"

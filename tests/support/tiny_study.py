@@ -26,7 +26,7 @@ default = "own"
 def tiny_study(own: Path, engine: str, workload: str, fields: str = "") -> Study:
     """One repeat of a workload; ``fields`` are lines of TOML, such as ``scale = 0.1``."""
     text = _HEAD.format(own=own, engine=engine, workload=workload, fields=fields)
-    return study.parse(text, "tiny.toml")
+    return study.parse_study(text, "tiny.toml")
 
 
 HOSTED = """
@@ -53,7 +53,7 @@ default = "own"
 def hosted_study(path: Path, repeats: int, transactions: int = 300, workload: str = "single_commit") -> Study:
     """The study :data:`HOSTED`."""
     text = HOSTED.format(path=path, repeats=repeats, transactions=transactions, workload=workload)
-    return study.parse(text, "hosted.toml")
+    return study.parse_study(text, "hosted.toml")
 
 
 class Watcher:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.validation.accuracy import Pair
-from tierwise.lab.validation.case import Case
-from tierwise.lab.validation.rows import Row
-from tierwise.lab.validation.truth import Measured
+from tierwise.lab.validation.measured_rates import BlockEstimate
+from tierwise.lab.validation.prediction_accuracy import PredictionPair
+from tierwise.lab.validation.slot_rows import SlotRow
+from tierwise.lab.validation.validation_case import ValidationCase
 from tierwise.predict import Estimate
 
 TOML = """
@@ -58,7 +58,7 @@ held_back = true
 """
 
 
-def row(case: str = "accounts-4", placement: str = "all-nvme", rate: float = 1000.0, **given: Any) -> Row:
+def row(case: str = "accounts-4", placement: str = "all-nvme", rate: float = 1000.0, **given: Any) -> SlotRow:
     """A slot that counts, of 1,000 transactions a second if nothing else is said."""
     figures: dict[str, Any] = {
         "case": case,
@@ -76,15 +76,17 @@ def row(case: str = "accounts-4", placement: str = "all-nvme", rate: float = 100
         "elapsed_s": 1000.0,
         "transactions": round(1000 * rate),
     }
-    return Row.model_validate(figures | given)
+    return SlotRow.model_validate(figures | given)
 
 
-def measured(value: float, half: float = 0.01) -> Measured:
+def measured(value: float, half: float = 0.01) -> BlockEstimate:
     """A figure whose interval reaches ``half`` to both sides."""
-    return Measured(value=value, low=value * (1 - half), high=value * (1 + half), spread=half, blocks=5)
+    return BlockEstimate(value=value, low=value * (1 - half), high=value * (1 + half), spread=half, blocks=5)
 
 
-def pair(placement: str, predicted: float | None, rate: float, half: float = 0.1, **given: Any) -> Pair:
+def pair(
+    placement: str, predicted: float | None, rate: float, half: float = 0.1, **given: Any
+) -> PredictionPair:
     """A prediction whose interval reaches ``half`` to both sides, and a measured rate."""
     estimate = predicted and Estimate(
         value=predicted, low=predicted * (1 - half), high=predicted * (1 + half)
@@ -96,14 +98,14 @@ def pair(placement: str, predicted: float | None, rate: float, half: float = 0.1
         "speedup": 1.0, "ratio": measured(1.0),
     }  # fmt: skip
     facts |= {"placement": placement, "measured": measured(rate), "predicted": estimate or None}
-    return Pair.model_validate(facts | given)
+    return PredictionPair.model_validate(facts | given)
 
 
 class Watcher:
     """Remembers what a round reported."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[SlotRow] = []
         self.skipped: dict[str, str] = {}
         self.cases: list[str] = []
         self.estimated_s = 0.0
@@ -111,7 +113,7 @@ class Watcher:
     def round_started(self, folder: Path, cases: int, estimated_s: float) -> None:
         self.estimated_s = estimated_s
 
-    def case_started(self, case: Case) -> None:
+    def case_started(self, case: ValidationCase) -> None:
         self.cases.append(case.name)
 
     def phase_started(self, what: str) -> None: ...
@@ -119,5 +121,5 @@ class Watcher:
     def left_out(self, what: str, reason: str) -> None:
         self.skipped[what] = reason
 
-    def slot_finished(self, row: Row) -> None:
+    def slot_finished(self, row: SlotRow) -> None:
         self.rows.append(row)

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.device_models.profiles import Profile
-from tierwise.device_models.simulation import Job, Simulation, simulate
+from tierwise.device_models.device_simulation import SimulationFigures, SimulationJob, simulate_job
+from tierwise.device_models.profiles import DeviceProfile
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.results import PatternResult
 from tierwise.results.measurements import Latency
@@ -19,12 +19,12 @@ class VirtualTarget:
 
     engine = "io_uring"
 
-    def __init__(self, profile: Profile, span_bytes: int | None = None) -> None:
+    def __init__(self, profile: DeviceProfile, span_bytes: int | None = None) -> None:
         self.profile = profile
         self.size_bytes = span_bytes or profile.capacity_bytes
 
     def measure(self, pattern: str, seconds: float, seed: int) -> str:
-        served = simulate(self.profile, Job(preset=pattern, virtual_s=seconds, seed=seed))
+        served = simulate_job(self.profile, SimulationJob(preset=pattern, virtual_s=seconds, seed=seed))
         return result(served).model_dump_json()
 
     def trace(
@@ -34,7 +34,7 @@ class VirtualTarget:
             asked, times = Path(directory, "asked.csv"), Path(directory, "times.csv")
             lines = [f"{op},{first // SECTOR_BYTES},{size // SECTOR_BYTES}" for op, first, size in requests]
             asked.write_text("\n".join(["op,lbn,sectors", *lines, ""]))
-            simulate(self.profile, Job(requests=asked, depth=depth, times=times))
+            simulate_job(self.profile, SimulationJob(requests=asked, depth=depth, times=times))
             with times.open() as file:
                 rows = [(float(row["arrival_us"]), float(row["service_us"])) for row in csv.DictReader(file)]
         return [
@@ -44,7 +44,7 @@ class VirtualTarget:
         ]
 
 
-def result(served: Simulation) -> PatternResult:
+def result(served: SimulationFigures) -> PatternResult:
     """What a probe would report of this."""
     latencies = {
         op: Latency.model_validate({name: getattr(figures, name) for name in Latency.model_fields})

@@ -12,10 +12,10 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import root_of, superuser_dsn
-from tierwise.capture.sql_session import Dsn, parse
-from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.capture.sql_session import Dsn, parse_dsn
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 
@@ -28,7 +28,7 @@ WATCHED = {"performance_schema": "ON", "performance_schema_consumer_events_waits
 @contextmanager
 def watched_postgres() -> Iterator[PostgresEngine]:
     """A PostgreSQL with the table ``part``, which the load's account may write."""
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as engine:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres(), {}) as engine:
         engine.init(places_in(directory, engine.roles))
         engine.start()
         with administrator(engine) as connection:
@@ -43,7 +43,7 @@ def watched_mariadb(settings: dict[str, str]) -> Iterator[MariadbEngine]:
     """A MariaDB with the same."""
     if reason := CASES[0].missing():
         pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed(), settings) as engine:
+    with open_directory() as directory, MariadbEngine("mariadb", installed_mariadb(), settings) as engine:
         engine.init(places_in(directory, engine.roles))
         engine.start()
         with root_of(engine) as connection, connection.cursor() as cursor:
@@ -64,9 +64,9 @@ def dsn_of(engine: PostgresEngine | MariadbEngine, user: str = "watcher") -> Dsn
     """A DSN by way of the server's socket."""
     if isinstance(engine, MariadbEngine):
         socket = quote(engine.settings()["socket"])
-        return parse(f"mysql://{user}:{SECRET}@localhost?unix_socket={socket}", "test")
+        return parse_dsn(f"mysql://{user}:{SECRET}@localhost?unix_socket={socket}", "test")
     words = dict(word.split("=") for word in engine.dsn().replace("'", "").split())
-    return parse(
+    return parse_dsn(
         f"host={words['host']} port={words['port']} dbname={words['dbname']} user={user} password={SECRET}",
         "test",
     )

@@ -9,18 +9,19 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_recorder::{
-    BlockLayer, Devices, EmulatedPartition, KnownExtents, Peer, Server, Sockets,
+    BlockLayer, CachedFileExtents, ConnectionPeer, DatabaseServer, DiscoveredDevices,
+    EmulatedPartition, SocketTable,
 };
 use tierwise_recording::{ChainLink, ClientProgram};
 
-use crate::convert::{for_user, json, parsed};
+use crate::convert::{from_json, tierwise_error_of, to_json};
 use crate::record::PyRules;
 
 /// First sector, number of sectors and offset in bytes of each extent of files; one that was not written since it was
 /// asked for is not asked again.
 #[pyclass(frozen, name = "Extents", module = "tierwise._core")]
 #[derive(Default)]
-pub struct PyExtents(Mutex<KnownExtents>);
+pub struct PyExtents(Mutex<CachedFileExtents>);
 
 #[pymethods]
 impl PyExtents {
@@ -79,7 +80,7 @@ pub fn layers_under(py: Python<'_>, path: PathBuf, emulated: &str) -> PyResult<S
             devices: base.devices,
         }
     });
-    json(&layers)
+    to_json(&layers)
 }
 
 /// A block device and its sectors on the devices that block events name.
@@ -99,7 +100,7 @@ struct DeviceText<'a> {
 pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyResult<String> {
     let emulated = partitions(emulated)?;
     let (devices, indices) = py.detach(|| {
-        let mut devices = Devices::new(None, BlockLayer::with_emulated(emulated));
+        let mut devices = DiscoveredDevices::new(None, BlockLayer::with_emulated(emulated));
         let index =
             |place: &PathBuf| devices.index_of(fs::metadata(place).ok()?.dev(), place, None);
         let indices: Vec<Option<u32>> = places.iter().map(index).collect();
@@ -122,7 +123,7 @@ pub fn devices_of(py: Python<'_>, places: Vec<PathBuf>, emulated: &str) -> PyRes
             stretches: stretch.collect(),
         }
     });
-    json(&(described.collect::<Vec<_>>(), indices))
+    to_json(&(described.collect::<Vec<_>>(), indices))
 }
 
 /// Processes with one of these names whose parents have none of them.
@@ -134,20 +135,20 @@ pub fn first_processes(py: Python<'_>, programs: Vec<String>) -> Vec<i32> {
 /// Refuses a thread, and a process that a server has started.
 #[pyfunction]
 pub fn require_first(py: Python<'_>, pid: i32, program: &str) -> PyResult<()> {
-    let refused = py.detach(|| tierwise_recorder::require_first(pid, program));
-    refused.map_err(|error| for_user(py, &error))
+    let refused = py.detach(|| tierwise_recorder::require_first_process(pid, program));
+    refused.map_err(|error| tierwise_error_of(py, &error))
 }
 
 /// Root of a process's files as seen by this process.
 #[pyfunction]
 pub fn process_root(py: Python<'_>, pid: i32) -> PathBuf {
-    py.detach(|| tierwise_recorder::root_of(pid))
+    py.detach(|| tierwise_recorder::process_root(pid))
 }
 
 /// A path as a process with that root has it.
 #[pyfunction]
 pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
-    py.detach(|| tierwise_recorder::within(&root, &path))
+    py.detach(|| tierwise_recorder::path_within_root(&root, &path))
 }
 
 /// Lowest memory limit of the control groups that a process is in.
@@ -157,7 +158,7 @@ pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
 }
 
 fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {
-    parsed(emulated)
+    from_json(emulated)
 }
 
 // What the host tells about a server and its clients, for the recorder in Python.
@@ -175,11 +176,17 @@ struct ServerText {
     described: String,
 }
 
+/// Name of the engine of running processes.
+#[pyfunction]
+pub fn engine_of_processes(pids: Vec<i32>, rules: &PyRules) -> String {
+    tierwise_recorder::engine_of_processes(&pids, &rules.0)
+}
+
 /// The server with a pid, as JSON.
 #[pyfunction]
 pub fn server_of(py: Python<'_>, pid: i32, rules: &PyRules, root: PathBuf) -> PyResult<String> {
-    let server = py.detach(|| Server::of(pid, &rules.0, &root, &Sockets::now()));
-    json(&ServerText {
+    let server = py.detach(|| DatabaseServer::of(pid, &rules.0, &root, &SocketTable::now()));
+    to_json(&ServerText {
         described: server.to_string(),
         pid: server.pid,
         version: server.version,
@@ -193,7 +200,7 @@ pub fn server_of(py: Python<'_>, pid: i32, rules: &PyRules, root: PathBuf) -> Py
 /// Servers in words, with all that tells them apart.
 #[pyfunction]
 pub fn servers_listed(py: Python<'_>, pids: Vec<i32>) -> String {
-    py.detach(|| tierwise_recorder::listed(&pids))
+    py.detach(|| tierwise_recorder::server_list_text(&pids))
 }
 
 /// Settings of a server from its command line and its files.
@@ -204,38 +211,39 @@ pub fn settings_of(
     rules: &PyRules,
     root: PathBuf,
 ) -> BTreeMap<String, String> {
-    py.detach(|| tierwise_recorder::settings_of(pid, &rules.0, &root))
+    py.detach(|| tierwise_recorder::server_settings(pid, &rules.0, &root))
 }
 
 /// What a program is by its name; none if the name says nothing.
 #[pyfunction]
 pub fn client_kind(name: &str) -> PyResult<Option<String>> {
-    let kind = tierwise_recorder::kind_of_name(name);
-    let text = kind.map(|kind| json(&kind)).transpose()?;
+    let kind = tierwise_recorder::client_kind_of_program(name);
+    let text = kind.map(|kind| to_json(&kind)).transpose()?;
     Ok(text.map(|text| text.trim_matches('"').to_owned()))
 }
 
 /// The programs that hold sessions of some processes now, added to those of earlier looks; both as JSON.
 #[pyfunction]
 pub fn clients_seen(py: Python<'_>, known: &str, pids: Vec<i32>) -> PyResult<String> {
-    let mut known: Vec<ClientProgram> = parsed(known)?;
-    let seen = py.detach(|| tierwise_recorder::clients_of(&pids, &Sockets::now()));
-    tierwise_recorder::merge(&mut known, seen);
-    json(&known)
+    let mut known: Vec<ClientProgram> = from_json(known)?;
+    let seen =
+        py.detach(|| tierwise_recorder::client_programs_of_server(&pids, &SocketTable::now()));
+    tierwise_recorder::merge_client_programs(&mut known, seen);
+    to_json(&known)
 }
 
 /// First processes of the servers on this host that some processes are connected to, and whether there is one elsewhere.
 #[pyfunction]
 pub fn servers_of(py: Python<'_>, pids: Vec<i32>) -> (Vec<i32>, bool) {
-    let found = py.detach(|| tierwise_recorder::servers_of_now(&pids));
+    let found = py.detach(|| tierwise_recorder::connected_servers_now(&pids));
     (found.pids.into_iter().collect(), found.elsewhere)
 }
 
 /// Processes of this host at the other end of a connection; none if they cannot be seen.
 #[pyfunction]
 pub fn socket_peers(py: Python<'_>, inode: u64) -> Vec<i32> {
-    match py.detach(|| Sockets::now().peer(inode)) {
-        Some(Peer::Processes(pids)) => pids,
+    match py.detach(|| SocketTable::now().peer(inode)) {
+        Some(ConnectionPeer::Processes(pids)) => pids,
         _ => Vec::new(),
     }
 }

@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::convert::user_error;
+use crate::convert::tierwise_error;
 
 /// How often Python gets to see a Ctrl-C while Rust works.
 const SIGNAL_POLL: Duration = Duration::from_millis(50);
 
 /// Work on another thread, without the interpreter's lock, until done or interrupted; `stop` must end it soon.
-pub fn interruptible<T: Send>(
+pub fn run_interruptibly<T: Send>(
     py: Python<'_>,
     stop: impl Fn(),
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    watched(py, || Ok(()), stop, work)
+    run_with_progress(py, || Ok(()), stop, work)
 }
 
 /// The same; `tell` is called repeatedly meanwhile, and its exceptions end the work too.
-pub fn watched<T: Send>(
+pub fn run_with_progress<T: Send>(
     py: Python<'_>,
     mut tell: impl FnMut() -> PyResult<()>,
     stop: impl Fn(),
@@ -39,7 +39,7 @@ pub fn watched<T: Send>(
             work()
         };
         let worker = thread::Builder::new().spawn_scoped(scope, work);
-        let worker = worker.map_err(|error| no_thread(py, &error))?;
+        let worker = worker.map_err(|error| thread_start_error(py, &error))?;
         let poll = || {
             receiver
                 .lock()
@@ -59,7 +59,7 @@ pub fn watched<T: Send>(
 }
 
 /// Work that a signal does not wait for, such as reading a file: its thread then ends by itself, or with the process.
-pub fn abandonable<T: Send + 'static>(
+pub fn run_abandonably<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
@@ -67,7 +67,7 @@ pub fn abandonable<T: Send + 'static>(
     let worker = thread::Builder::new().spawn(move || {
         let _nobody_waits = sender.send(work());
     });
-    let worker = worker.map_err(|error| no_thread(py, &error))?;
+    let worker = worker.map_err(|error| thread_start_error(py, &error))?;
     let receiver = Mutex::new(receiver);
     let poll = || {
         receiver
@@ -87,9 +87,9 @@ pub fn abandonable<T: Send + 'static>(
     }
 }
 
-fn no_thread(py: Python<'_>, error: &io::Error) -> PyErr {
+fn thread_start_error(py: Python<'_>, error: &io::Error) -> PyErr {
     let fix = "end other programs, or raise the limits of threads and memory";
-    user_error(py, &format!("cannot start a thread: {error}"), fix)
+    tierwise_error(py, &format!("cannot start a thread: {error}"), fix)
 }
 
 // Reports a defect of tierwise like any error: on one line, with its place in the source.
@@ -107,9 +107,9 @@ pub fn with_panics_reported<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T
     let done = panic::catch_unwind(AssertUnwindSafe(work));
     UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
     done.unwrap_or_else(|_| {
-        let panic = first().take().unwrap_or_default();
+        let panic = first_panic().take().unwrap_or_default();
         let message = format!("a defect of tierwise: {panic}");
-        Err(user_error(
+        Err(tierwise_error(
             py,
             &message,
             "report it, with the recording if you may share it",
@@ -123,11 +123,11 @@ fn keep_panics() {
     panic::set_hook(Box::new(move |panic| {
         match UNDER_WAY.load(Ordering::SeqCst) {
             0 => usual(panic),
-            _ => _ = first().get_or_insert_with(|| panic.to_string().replace('\n', " ")),
+            _ => _ = first_panic().get_or_insert_with(|| panic.to_string().replace('\n', " ")),
         }
     }));
 }
 
-fn first() -> MutexGuard<'static, Option<String>> {
+fn first_panic() -> MutexGuard<'static, Option<String>> {
     FIRST.lock().unwrap_or_else(PoisonError::into_inner)
 }

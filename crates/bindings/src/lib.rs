@@ -24,9 +24,9 @@ mod _core {
 
     #[pymodule_export]
     use super::capture::{
-        PyExtents, client_kind, clients_seen, devices_of, first_processes, layers_under,
-        memory_limit_bytes, path_within, process_root, require_first, server_of, servers_listed,
-        servers_of, settings_of, socket_peers,
+        PyExtents, client_kind, clients_seen, devices_of, engine_of_processes, first_processes,
+        layers_under, memory_limit_bytes, path_within, process_root, require_first, server_of,
+        servers_listed, servers_of, settings_of, socket_peers,
     };
 
     #[pymodule_export]

@@ -7,10 +7,13 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_load::mariadb::MariadbConnector;
 use tierwise_load::postgres::PostgresConnector;
-use tierwise_load::{Clients, Control, Driver, Limit, LoadError, Plan, Task, Workload, sql};
+use tierwise_load::{
+    ClientTask, ConnectedClients, EngineDriver, LoadError, ResolvedWorkload, RunControl, RunLimit,
+    WorkloadPlan, sql,
+};
 use tierwise_sqlite::SqliteConnector;
 
-use crate::convert::{duration, json, user_error};
+use crate::convert::{duration_from_seconds, tierwise_error, to_json};
 use crate::interrupt;
 use crate::python_driver::PythonConnector;
 
@@ -19,7 +22,7 @@ const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Closed-loop clients of a database.
 #[pyclass(frozen, name = "Clients", module = "tierwise._core")]
-pub struct PyClients(Mutex<Box<dyn Clients>>);
+pub struct PyClients(Mutex<Box<dyn ConnectedClients>>);
 
 #[pymethods]
 impl PyClients {
@@ -32,12 +35,12 @@ impl PyClients {
         clients: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        let driver = open(driver, address)?;
-        let connect = |control: &Control| {
-            let plan = Plan::new(&Workload::parse(program_json)?)?;
+        let driver = open_driver(driver, address)?;
+        let connect = |control: &RunControl| {
+            let plan = WorkloadPlan::new(&ResolvedWorkload::parse(program_json)?)?;
             driver.connect(plan, clients, seed, control)
         };
-        Ok(Self(Mutex::new(interruptible(py, None, connect)?)))
+        Ok(Self(Mutex::new(run_controlled(py, None, connect)?)))
     }
 
     /// Run up to a number of transactions in all, or for a time in seconds.
@@ -52,26 +55,26 @@ impl PyClients {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let limit = match (transactions, seconds) {
-            (Some(count), None) => Limit::Transactions(count),
-            (None, Some(seconds)) => Limit::Time(duration(seconds)?),
+            (Some(count), None) => RunLimit::Transactions(count),
+            (None, Some(seconds)) => RunLimit::Time(duration_from_seconds(seconds)?),
             _ => {
                 return Err(PyRuntimeError::new_err(
                     "give either transactions or seconds",
                 ));
             }
         };
-        let task = Task {
+        let task = ClientTask {
             limit,
             transaction,
-            cap: cap_s.map(duration).transpose()?,
+            cap: cap_s.map(duration_from_seconds).transpose()?,
         };
-        let report = interruptible(py, progress, |control| self.locked().run(task, control))?;
-        json(&report)
+        let report = run_controlled(py, progress, |control| self.locked().run(task, control))?;
+        to_json(&report)
     }
 
     /// Give every client a new connection.
     fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
-        interruptible(py, None, |control| self.locked().reconnect(control))
+        run_controlled(py, None, |control| self.locked().reconnect(control))
     }
 
     /// Drop the connections.
@@ -81,7 +84,7 @@ impl PyClients {
 }
 
 impl PyClients {
-    fn locked(&self) -> std::sync::MutexGuard<'_, Box<dyn Clients>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Box<dyn ConnectedClients>> {
         self.0.lock().expect("a run does not panic")
     }
 }
@@ -97,31 +100,31 @@ pub fn load_tables(
     seed: u64,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    let driver = open(driver, address)?;
-    interruptible(py, progress, |control| {
-        driver.load(&Workload::parse(program_json)?, seed, control)
+    let driver = open_driver(driver, address)?;
+    run_controlled(py, progress, |control| {
+        driver.load(&ResolvedWorkload::parse(program_json)?, seed, control)
     })
 }
 
 /// The statements of an SQL script, without their semicolons.
 #[pyfunction]
 pub fn split_statements(script: &str) -> Vec<String> {
-    sql::split(script)
+    sql::split_script(script)
 }
 
 /// Names of the `:name` parameters of a statement, each once.
 #[pyfunction]
 pub fn statement_parameters(statement: &str) -> Vec<String> {
-    sql::Template::parse(statement).names().to_vec()
+    sql::StatementTemplate::parse(statement).names().to_vec()
 }
 
-/// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with the amount done.
-fn interruptible<T: Send>(
+/// Work that a [`RunControl`] ends, interrupted by Ctrl-C; `progress` is called with the amount done.
+fn run_controlled<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Control) -> Result<T, LoadError> + Send,
+    work: impl FnOnce(&RunControl) -> Result<T, LoadError> + Send,
 ) -> PyResult<T> {
-    let control = Control::default();
+    let control = RunControl::default();
     let mut reported = Instant::now();
     let tell = || {
         if let Some(progress) = progress.filter(|_| reported.elapsed() >= PROGRESS_EVERY) {
@@ -130,8 +133,8 @@ fn interruptible<T: Send>(
         }
         Ok(())
     };
-    interrupt::watched(py, tell, || control.stop(), || work(&control))?
-        .map_err(|error| user_error(py, &error, error.fix()))
+    interrupt::run_with_progress(py, tell, || control.stop(), || work(&control))?
+        .map_err(|error| tierwise_error(py, &error, error.fix()))
 }
 
 // The engines that clients can drive: the only place that names them all.
@@ -142,13 +145,13 @@ const NAMES: &str = "postgres, mariadb, sqlite or python";
 ///
 /// # Errors
 /// `TierwiseError` if there is no such driver or it cannot read the address.
-pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
+pub fn open_driver(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn EngineDriver>> {
     match name {
-        "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
-        "mariadb" => boxed(address, MariadbConnector::new(address.extract()?)),
-        "sqlite" => boxed(address, SqliteConnector::new(address.extract()?)),
+        "postgres" => boxed_driver(address, PostgresConnector::new(address.extract()?)),
+        "mariadb" => boxed_driver(address, MariadbConnector::new(address.extract()?)),
+        "sqlite" => boxed_driver(address, SqliteConnector::new(address.extract()?)),
         "python" => Ok(Box::new(PythonConnector::new(address))),
-        _ => Err(user_error(
+        _ => Err(tierwise_error(
             address.py(),
             &format!("unknown driver {name:?}"),
             &format!("use one of {NAMES}"),
@@ -156,12 +159,12 @@ pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>>
     }
 }
 
-fn boxed<D: Driver + 'static>(
+fn boxed_driver<D: EngineDriver + 'static>(
     address: &Bound<'_, PyAny>,
     opened: Result<D, LoadError>,
-) -> PyResult<Box<dyn Driver>> {
+) -> PyResult<Box<dyn EngineDriver>> {
     match opened {
         Ok(driver) => Ok(Box::new(driver)),
-        Err(error) => Err(user_error(address.py(), &error, error.fix())),
+        Err(error) => Err(tierwise_error(address.py(), &error, error.fix())),
     }
 }

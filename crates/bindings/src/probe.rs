@@ -8,17 +8,20 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_device::{Op, Request, SECTOR_BYTES};
 use tierwise_pattern::Pattern;
-use tierwise_probe::{Engine, Limit, ProbeError, Target, fill, measure, trace};
+use tierwise_probe::{
+    MeasuredTarget, ProbeEngine, ProbeError, ProbeLimit, fill_target, measure_pattern,
+    time_listed_requests,
+};
 
-use crate::convert::{duration, json, user_error};
-use crate::interrupt::interruptible;
+use crate::convert::{duration_from_seconds, tierwise_error, to_json};
+use crate::interrupt::run_interruptibly;
 
 /// A file of the probe's own, or a block device that is not in use.
 #[pyclass(frozen, module = "tierwise._core")]
 pub struct ProbeTarget {
-    target: RwLock<Option<Target>>,
+    target: RwLock<Option<MeasuredTarget>>,
     size_bytes: u64,
-    engine: Engine,
+    engine: ProbeEngine,
 }
 
 #[pymethods]
@@ -27,21 +30,25 @@ impl ProbeTarget {
     #[staticmethod]
     #[pyo3(signature = (path, size_bytes, engine=None))]
     fn create(py: Python<'_>, path: &str, size_bytes: u64, engine: Option<&str>) -> PyResult<Self> {
-        Self::opened(py, Target::create(Path::new(path), size_bytes), engine)
+        Self::opened(
+            py,
+            MeasuredTarget::create(Path::new(path), size_bytes),
+            engine,
+        )
     }
 
     /// Open a block device for writing.
     #[staticmethod]
     #[pyo3(signature = (path, engine=None))]
     fn open_device(py: Python<'_>, path: &str, engine: Option<&str>) -> PyResult<Self> {
-        Self::opened(py, Target::open_device(Path::new(path)), engine)
+        Self::opened(py, MeasuredTarget::open_device(Path::new(path)), engine)
     }
 
     /// Open a block device that others use, for reading alone.
     #[staticmethod]
     #[pyo3(signature = (path, engine=None))]
     fn open_to_read(py: Python<'_>, path: &str, engine: Option<&str>) -> PyResult<Self> {
-        Self::opened(py, Target::open_to_read(Path::new(path)), engine)
+        Self::opened(py, MeasuredTarget::open_to_read(Path::new(path)), engine)
     }
 
     #[getter]
@@ -61,17 +68,18 @@ impl ProbeTarget {
 
     /// Write it whole.
     fn fill(&self, py: Python<'_>) -> PyResult<()> {
-        self.run(py, |target, stop| fill(target, self.engine, stop))
+        self.run(py, |target, stop| fill_target(target, self.engine, stop))
     }
 
     /// Serve a pattern for a time; returns JSON.
     fn measure(&self, py: Python<'_>, pattern: &str, seconds: f64, seed: u64) -> PyResult<String> {
-        let pattern = Pattern::parse(pattern).map_err(|error| user_error(py, &error, error.fix))?;
-        let time = duration(seconds)?;
+        let pattern =
+            Pattern::parse(pattern).map_err(|error| tierwise_error(py, &error, error.fix))?;
+        let time = duration_from_seconds(seconds)?;
         let measured = self.run(py, |target, stop| {
-            measure(target, self.engine, &pattern, seed, time, stop)
+            measure_pattern(target, self.engine, &pattern, seed, time, stop)
         })?;
-        json(&measured)
+        to_json(&measured)
     }
 
     /// Serve listed requests (operation, first byte, bytes); returns number, start and end in ns of each.
@@ -82,11 +90,14 @@ impl ProbeTarget {
         depth: u32,
         seconds: f64,
     ) -> PyResult<Vec<(u64, u64, u64)>> {
-        let requests = requests.iter().map(request).collect::<PyResult<Vec<_>>>()?;
-        let time = duration(seconds)?;
-        let limit = Limit { depth, time };
+        let requests = requests
+            .iter()
+            .map(request_from_tuple)
+            .collect::<PyResult<Vec<_>>>()?;
+        let time = duration_from_seconds(seconds)?;
+        let limit = ProbeLimit { depth, time };
         let done = self.run(py, |target, stop| {
-            trace(target, self.engine, &requests, limit, stop)
+            time_listed_requests(target, self.engine, &requests, limit, stop)
         })?;
         Ok(done
             .iter()
@@ -98,16 +109,16 @@ impl ProbeTarget {
 impl ProbeTarget {
     fn opened(
         py: Python<'_>,
-        target: Result<Target, ProbeError>,
+        target: Result<MeasuredTarget, ProbeError>,
         engine: Option<&str>,
     ) -> PyResult<Self> {
         let engine = match engine {
-            None => Engine::best(),
-            Some("io_uring") => Engine::IoUring,
-            Some("threads") => Engine::Threads,
+            None => ProbeEngine::best(),
+            Some("io_uring") => ProbeEngine::IoUring,
+            Some("threads") => ProbeEngine::Threads,
             Some(other) => return Err(PyValueError::new_err(format!("no engine {other:?}"))),
         };
-        let target = target.map_err(|error| user_error(py, &error, error.fix()))?;
+        let target = target.map_err(|error| tierwise_error(py, &error, error.fix()))?;
         Ok(Self {
             size_bytes: target.size_bytes(),
             target: RwLock::new(Some(target)),
@@ -118,7 +129,7 @@ impl ProbeTarget {
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&Target, &AtomicBool) -> Result<T, ProbeError> + Send,
+        work: impl FnOnce(&MeasuredTarget, &AtomicBool) -> Result<T, ProbeError> + Send,
     ) -> PyResult<T> {
         let stop = AtomicBool::new(false);
         let held = self.target.read().expect("no holder panics");
@@ -126,18 +137,18 @@ impl ProbeTarget {
             .as_ref()
             .ok_or_else(|| PyValueError::new_err("the target is closed"))?;
         let set = || stop.store(true, Ordering::Relaxed);
-        interruptible(py, set, || work(target, &stop))?
-            .map_err(|error| user_error(py, &error, error.fix()))
+        run_interruptibly(py, set, || work(target, &stop))?
+            .map_err(|error| tierwise_error(py, &error, error.fix()))
     }
 }
 
 /// Name of the default engine.
 #[pyfunction]
 pub fn probe_engine() -> &'static str {
-    Engine::best().name()
+    ProbeEngine::best().name()
 }
 
-fn request((op, first_byte, bytes): &(String, u64, u64)) -> PyResult<Request> {
+fn request_from_tuple((op, first_byte, bytes): &(String, u64, u64)) -> PyResult<Request> {
     let op = match op.as_str() {
         "R" => Op::Read,
         "W" => Op::Write,

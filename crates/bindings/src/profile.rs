@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tierwise_device::hdd::{ImportFile, import};
-use tierwise_device::{Library, Profile, ProfileError};
-use tierwise_simulate::{Job, summarize_all};
+use tierwise_device::hdd::{DriveFile, profile_from_drive_files};
+use tierwise_device::{Profile, ProfileError, ProfileLibrary};
+use tierwise_simulate::{SimulationJob, summarize_profiles};
 
-use crate::convert::{for_user, json};
-use crate::interrupt::interruptible;
+use crate::convert::{tierwise_error_of, to_json};
+use crate::interrupt::run_interruptibly;
 
 /// A validated profile, with the texts that it was read from.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
 pub struct PyProfile {
     profile: Profile,
-    texts: Texts,
+    texts: ProfileTexts,
 }
 
 /// The arguments of [`parse_profile`].
-type Texts = (String, String, BTreeMap<String, String>);
+type ProfileTexts = (String, String, BTreeMap<String, String>);
 
 impl PyProfile {
     pub(crate) fn profile(&self) -> &Profile {
@@ -58,7 +58,7 @@ impl PyProfile {
     /// JSON of every key of the file, with those that it took over from another by `like`.
     #[getter]
     fn fields(&self) -> PyResult<String> {
-        json(self.profile.fields())
+        to_json(self.profile.fields())
     }
 
     /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.
@@ -78,7 +78,7 @@ impl PyProfile {
 
     /// The arguments of [`parse_profile`], from which another process can make it again.
     #[getter]
-    fn texts(&self) -> Texts {
+    fn texts(&self) -> ProfileTexts {
         self.texts.clone()
     }
 }
@@ -92,8 +92,8 @@ pub fn parse_profile(
     library: BTreeMap<String, String>,
 ) -> PyResult<PyProfile> {
     let texts = (text.to_owned(), file.to_owned(), library.clone());
-    let profile = Profile::parse_with(text, file, &Library::new(library));
-    let profile = profile.map_err(|error| refusal(&error))?;
+    let profile = Profile::parse_with(text, file, &ProfileLibrary::new(library));
+    let profile = profile.map_err(|error| profile_error(&error))?;
     Ok(PyProfile { profile, texts })
 }
 
@@ -101,12 +101,12 @@ pub fn parse_profile(
 /// [`parse_profile`].
 #[pyfunction]
 pub fn profile_keys(text: &str, file: &str, library: BTreeMap<String, String>) -> PyResult<String> {
-    let keys =
-        Profile::keys(text, file, &Library::new(library)).map_err(|error| refusal(&error))?;
-    json(&keys)
+    let keys = Profile::keys(text, file, &ProfileLibrary::new(library))
+        .map_err(|error| profile_error(&error))?;
+    to_json(&keys)
 }
 
-fn refusal(error: &ProfileError) -> PyErr {
+fn profile_error(error: &ProfileError) -> PyErr {
     PyValueError::new_err((error.to_string(), error.fix.clone()))
 }
 
@@ -116,10 +116,10 @@ fn refusal(error: &ProfileError) -> PyErr {
 /// at fault ("geometry" or "seek") and how.
 #[pyfunction]
 pub fn import_drive(geometry: &str, seek: &str) -> PyResult<String> {
-    import(geometry, seek).map_err(|error| {
+    profile_from_drive_files(geometry, seek).map_err(|error| {
         let file = match error.file {
-            ImportFile::Geometry => "geometry",
-            ImportFile::Seek => "seek",
+            DriveFile::Geometry => "geometry",
+            DriveFile::Seek => "seek",
         };
         PyValueError::new_err((file, error.problem))
     })
@@ -130,12 +130,12 @@ pub fn import_drive(geometry: &str, seek: &str) -> PyResult<String> {
 /// Simulate a job, given as JSON; returns its report as JSON.
 #[pyfunction]
 pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
-    let job: Job =
+    let job: SimulationJob =
         serde_json::from_str(job).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let stop = AtomicBool::new(false);
     let end = || stop.store(true, Ordering::Relaxed);
-    let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
-    json(&report.map_err(|error| for_user(py, &error))?)
+    let report = run_interruptibly(py, end, || job.run(profile.profile(), &stop))?;
+    to_json(&report.map_err(|error| tierwise_error_of(py, &error))?)
 }
 
 /// Measure devices by short simulations; returns a JSON list of figures in their order.
@@ -149,7 +149,7 @@ pub fn summarize_devices(
         .iter()
         .map(|profile| profile.get().profile().clone())
         .collect();
-    let summaries = py.detach(|| summarize_all(&profiles, threads));
+    let summaries = py.detach(|| summarize_profiles(&profiles, threads));
     let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
-    json(&summaries.map_err(|error| for_user(py, &error))?)
+    to_json(&summaries.map_err(|error| tierwise_error_of(py, &error))?)
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use tierwise_load::sql::Template;
-use tierwise_load::{Arguments, Client, Connector, Failure, Outcome, Rows, Value};
+use tierwise_load::sql::StatementTemplate;
+use tierwise_load::{
+    DrawnValue, EngineClient, EngineConnector, StatementArguments, StatementFailure,
+    StatementOutcome, TableRows,
+};
 
 /// Rows handed over at a time: enough to be worth a call, few enough to stay small.
 const APPEND_ROWS: usize = 10_000;
@@ -20,15 +23,15 @@ impl PythonConnector {
     }
 }
 
-impl Connector for PythonConnector {
+impl EngineConnector for PythonConnector {
     type Client = PythonClient;
 
     const BLOCKING: bool = true;
 
-    async fn connect(&self) -> Result<PythonClient, Failure> {
+    async fn connect(&self) -> Result<PythonClient, StatementFailure> {
         let client = Python::attach(|py| {
             let made = self.0.call_method0(py, "connect");
-            made.map_err(|error| failure(py, &error))
+            made.map_err(|error| failure_of_exception(py, &error))
         })?;
         Ok(PythonClient {
             client,
@@ -49,7 +52,7 @@ impl PythonClient {
         &self,
         method: &str,
         arguments: impl FnOnce(Python<'_>) -> PyResult<Bound<'_, PyTuple>>,
-    ) -> Result<T, Failure>
+    ) -> Result<T, StatementFailure>
     where
         T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
     {
@@ -58,16 +61,20 @@ impl PythonClient {
                 let client = self.client.bind(py);
                 client.call_method1(method, arguments(py)?)?.extract()
             };
-            call().map_err(|error: PyErr| failure(py, &error))
+            call().map_err(|error: PyErr| failure_of_exception(py, &error))
         })
     }
 
-    fn order(&self, method: &str) -> Result<(), Failure> {
-        self.call::<Ignored>(method, |py| Ok(PyTuple::empty(py)))
-            .map(|Ignored| ())
+    fn order(&self, method: &str) -> Result<(), StatementFailure> {
+        self.call::<IgnoredReturn>(method, |py| Ok(PyTuple::empty(py)))
+            .map(|IgnoredReturn| ())
     }
 
-    fn append_batch(&self, rows: &Rows, batch: &[Vec<Value>]) -> Result<u64, Failure> {
+    fn append_batch(
+        &self,
+        rows: &TableRows,
+        batch: &[Vec<DrawnValue>],
+    ) -> Result<u64, StatementFailure> {
         self.call("append", |py| {
             let columns: Vec<_> = rows.columns().collect();
             let tuples = batch.iter().map(|row| to_tuple(py, row.iter()));
@@ -77,10 +84,10 @@ impl PythonClient {
     }
 }
 
-impl Client for PythonClient {
-    async fn prepare(&mut self, statement: &Template) -> Result<(), Failure> {
+impl EngineClient for PythonClient {
+    async fn prepare(&mut self, statement: &StatementTemplate) -> Result<(), StatementFailure> {
         let places: Vec<_> = statement.places().collect();
-        self.call::<Ignored>("prepare", |py| {
+        self.call::<IgnoredReturn>("prepare", |py| {
             let names: Vec<_> = places
                 .iter()
                 .map(|&place| &statement.names()[place])
@@ -91,37 +98,37 @@ impl Client for PythonClient {
         Ok(())
     }
 
-    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, Failure> {
+    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, StatementFailure> {
         self.call("query_number", |py| (sql,).into_pyobject(py))
     }
 
-    async fn begin(&mut self) -> Result<(), Failure> {
+    async fn begin(&mut self) -> Result<(), StatementFailure> {
         self.order("begin")
     }
 
     async fn execute(
         &mut self,
         statement: usize,
-        arguments: Arguments<'_>,
+        arguments: StatementArguments<'_>,
         sum: Option<&str>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<StatementOutcome, StatementFailure> {
         let (rows, sum) = self.call("execute", |py| {
             let places = self.places[statement].iter();
             let values = places.map(|&place| arguments.get(place));
             (statement, to_tuple(py, values)?, sum).into_pyobject(py)
         })?;
-        Ok(Outcome { rows, sum })
+        Ok(StatementOutcome { rows, sum })
     }
 
-    async fn commit(&mut self) -> Result<(), Failure> {
+    async fn commit(&mut self) -> Result<(), StatementFailure> {
         self.order("commit")
     }
 
-    async fn rollback(&mut self) -> Result<(), Failure> {
+    async fn rollback(&mut self) -> Result<(), StatementFailure> {
         self.order("rollback")
     }
 
-    async fn append(&mut self, mut rows: Rows) -> Result<u64, Failure> {
+    async fn append(&mut self, mut rows: TableRows) -> Result<u64, StatementFailure> {
         let mut batch = Vec::with_capacity(APPEND_ROWS);
         let mut appended = 0;
         while let Some(row) = rows.next_row() {
@@ -137,10 +144,10 @@ impl Client for PythonClient {
         Ok(appended)
     }
 
-    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
+    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), StatementFailure> {
         let seconds = cap.map(|cap| cap.as_secs_f64());
-        self.call::<Ignored>("set_cap", |py| (seconds,).into_pyobject(py))
-            .map(|Ignored| ())
+        self.call::<IgnoredReturn>("set_cap", |py| (seconds,).into_pyobject(py))
+            .map(|IgnoredReturn| ())
     }
 }
 
@@ -156,9 +163,9 @@ impl Drop for PythonClient {
 }
 
 /// Any return value of a method.
-struct Ignored;
+struct IgnoredReturn;
 
-impl FromPyObject<'_, '_> for Ignored {
+impl FromPyObject<'_, '_> for IgnoredReturn {
     type Error = PyErr;
 
     fn extract(_: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
@@ -168,31 +175,31 @@ impl FromPyObject<'_, '_> for Ignored {
 
 fn to_tuple<'py, 'a>(
     py: Python<'py>,
-    values: impl ExactSizeIterator<Item = &'a Value>,
+    values: impl ExactSizeIterator<Item = &'a DrawnValue>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let objects = values.map(|value| match value {
-        Value::Int(number) => Ok(number.into_pyobject(py)?.into_any()),
-        Value::Float(number) => Ok(number.into_pyobject(py)?.into_any()),
-        Value::Text(text) => Ok(text.into_pyobject(py)?.into_any()),
+        DrawnValue::Int(number) => Ok(number.into_pyobject(py)?.into_any()),
+        DrawnValue::Float(number) => Ok(number.into_pyobject(py)?.into_any()),
+        DrawnValue::Text(text) => Ok(text.into_pyobject(py)?.into_any()),
     });
     PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)
 }
 
 /// A `StatementError` unchanged; of any other exception, its type and text.
-fn failure(py: Python<'_>, error: &PyErr) -> Failure {
+fn failure_of_exception(py: Python<'_>, error: &PyErr) -> StatementFailure {
     let value = error.value(py);
-    let said = || -> PyResult<Failure> {
+    let said = || -> PyResult<StatementFailure> {
         let kind = py
             .import("tierwise.model.errors")?
             .getattr("StatementError")?;
         if !value.is_instance(&kind)? {
-            return Ok(Failure::new(error.to_string()));
+            return Ok(StatementFailure::new(error.to_string()));
         }
-        Ok(Failure {
+        Ok(StatementFailure {
             message: value.getattr("message")?.extract()?,
             retry: value.getattr("retry")?.extract()?,
             capped: value.getattr("capped")?.extract()?,
         })
     };
-    said().unwrap_or_else(|broken| Failure::new(broken.to_string()))
+    said().unwrap_or_else(|broken| StatementFailure::new(broken.to_string()))
 }

@@ -8,14 +8,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use tierwise_recorder::{
-    Control, Devices, EmulatedPartition, Places, RoleOf, Schedule, Session, Subject, UserError,
-    role_by_path, role_of_content, roles_of,
+    BurstSchedule, DiscoveredDevices, EmulatedPartition, RecordedDatabase, RecordingControl,
+    RoleLookup, Session, TracerStorage, UserError, parse_role_by_path, role_of_content,
+    roles_by_settings,
 };
 use tierwise_recording::{About, Role, Rules};
 
-use crate::convert::{duration, for_user, json, parsed, refusal};
+use crate::convert::{duration_from_seconds, from_json, tierwise_error_of, to_json, value_error};
 
-/// Subject, places and schedule of a recording; see [`Subject`], [`Places`] and [`Schedule`].
+/// Subject, places and schedule of a recording; see [`RecordedDatabase`], [`TracerStorage`] and [`BurstSchedule`].
 #[derive(Deserialize)]
 struct OptionsText {
     first_pid: Option<i32>,
@@ -40,20 +41,20 @@ struct ScheduleText {
 }
 
 impl ScheduleText {
-    fn schedule(&self) -> Result<Schedule, UserError> {
-        Schedule::new(self.seconds, self.duty, self.burst_s, self.limit_bytes)
+    fn schedule(&self) -> Result<BurstSchedule, UserError> {
+        BurstSchedule::new(self.seconds, self.duty, self.burst_s, self.limit_bytes)
     }
 }
 
 /// The first exception of Python's own functions, raised by the call that made them or the next one that ends something.
-type Raised = Arc<Mutex<Option<PyErr>>>;
+type PendingException = Arc<Mutex<Option<PyErr>>>;
 
 /// A recording under way; its methods may be called from several threads.
 #[pyclass(frozen, name = "Recorder", module = "tierwise._core")]
 pub struct PyRecorder {
     session: Mutex<Session>,
-    raised: Raised,
-    stop: Stop,
+    raised: PendingException,
+    stop: StopFlag,
 }
 
 #[pymethods]
@@ -68,30 +69,30 @@ impl PyRecorder {
         rules: &PyRules,
         role_of: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let options: OptionsText = parsed(options)?;
+        let options: OptionsText = from_json(options)?;
         let schedule = options.schedule.schedule();
-        let schedule = schedule.map_err(|error| for_user(py, &error))?;
-        let (raised, rules) = (Raised::default(), rules.0.clone());
-        let role_of = role_of.map(|role_of| asking(role_of, Arc::clone(&raised)));
+        let schedule = schedule.map_err(|error| tierwise_error_of(py, &error))?;
+        let (raised, rules) = (PendingException::default(), rules.0.clone());
+        let role_of = role_of.map(|role_of| role_lookup(role_of, Arc::clone(&raised)));
         let attached = py.detach(|| {
-            let subject = Subject {
+            let subject = RecordedDatabase {
                 first_pid: options.first_pid,
                 pids: options.pids,
                 rules,
                 role_of,
                 root: options.root,
-                devices: Devices::mounted(options.mounts_of, options.emulated),
+                devices: DiscoveredDevices::mounted(options.mounts_of, options.emulated),
                 disk_server_pids: options.disk_server_pids,
             };
-            let places = Places {
+            let places = TracerStorage {
                 buffer_bytes: options.buffer_mb << 20,
                 spool_dir: options.spool_dir,
                 out: options.directory,
             };
             Session::attach(subject, places, schedule)
         });
-        let session = Mutex::new(attached.map_err(|error| for_user(py, &error))?);
-        let stop = Stop::default();
+        let session = Mutex::new(attached.map_err(|error| tierwise_error_of(py, &error))?);
+        let stop = StopFlag::default();
         Ok(Self {
             session,
             raised,
@@ -114,7 +115,7 @@ impl PyRecorder {
         say: Py<PyAny>,
         seconds: Option<f64>,
     ) -> PyResult<()> {
-        let length = seconds.map(duration).transpose()?;
+        let length = seconds.map(duration_from_seconds).transpose()?;
         let control = PyControl {
             processes,
             clients,
@@ -165,21 +166,24 @@ impl PyRecorder {
 
     /// Writes the recording so far to another directory; completes `about`, which is JSON, and returns it.
     fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
-        let about: About = parsed(about)?;
+        let about: About = from_json(about)?;
         let about = self.with(py, |session| session.snapshot(about, &directory))?;
         self.completed(&about)
     }
 
     /// Detaches, decodes what waits and ends the recording; completes `about`, which is JSON, and returns it.
     fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
-        let about: About = parsed(about)?;
+        let about: About = from_json(about)?;
         let about = self.with(py, |session| session.finish(about))?;
         self.completed(&about)
     }
 
-    /// Detaches. No error if already detached.
+    /// Ends the window under way, and detaches. No error if already detached.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.session).close());
+        py.detach(|| {
+            self.stop.set();
+            lock(&self.session).close();
+        });
     }
 }
 
@@ -190,25 +194,25 @@ impl PyRecorder {
         action: impl FnOnce(&mut Session) -> Result<T, UserError> + Send,
     ) -> PyResult<T> {
         py.detach(|| action(&mut lock(&self.session)))
-            .map_err(|error| for_user(py, &error))
+            .map_err(|error| tierwise_error_of(py, &error))
     }
 
     fn completed(&self, about: &About) -> PyResult<String> {
         match lock(&self.raised).take() {
             Some(error) => Err(error),
-            None => json(about),
+            None => to_json(about),
         }
     }
 }
 
 /// A flag that wakes whoever waits for it.
 #[derive(Default)]
-struct Stop {
+struct StopFlag {
     is_set: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Stop {
+impl StopFlag {
     fn set(&self) {
         *lock(&self.is_set) = true;
         self.changed.notify_all();
@@ -229,8 +233,8 @@ struct PyControl<'a> {
     clients: Option<Py<PyAny>>,
     begun: Py<PyAny>,
     say: Py<PyAny>,
-    stop: &'a Stop,
-    raised: &'a Raised,
+    stop: &'a StopFlag,
+    raised: &'a PendingException,
 }
 
 impl PyControl<'_> {
@@ -242,7 +246,7 @@ impl PyControl<'_> {
     }
 }
 
-impl Control for PyControl<'_> {
+impl RecordingControl for PyControl<'_> {
     fn wait(&self, longest: Duration) -> bool {
         let stopped = self.stop.wait(longest);
         self.ask(|py| py.check_signals());
@@ -268,7 +272,7 @@ impl Control for PyControl<'_> {
 }
 
 /// Asks Python for the roles of files.
-fn asking(role_of: Py<PyAny>, raised: Raised) -> RoleOf {
+fn role_lookup(role_of: Py<PyAny>, raised: PendingException) -> RoleLookup {
     Box::new(move |path| {
         let asked = Python::attach(|py| role_of.call1(py, (path,))?.extract(py));
         let name: Option<String> = asked.unwrap_or_else(|error| {
@@ -287,7 +291,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Reason why nothing can be recorded here with its fix, or none.
 #[pyfunction]
 pub fn recording_impossible() -> Option<(&'static str, &'static str)> {
-    tierwise_recorder::impossible()
+    tierwise_recorder::why_tracing_impossible()
 }
 
 /// Refuses a schedule that cannot be, naming the option.
@@ -299,14 +303,16 @@ pub fn require_schedule(
     burst_s: f64,
     limit_bytes: u64,
 ) -> PyResult<()> {
-    let refused = Schedule::new(seconds, duty, burst_s, limit_bytes);
-    refused.map(drop).map_err(|error| for_user(py, &error))
+    let refused = BurstSchedule::new(seconds, duty, burst_s, limit_bytes);
+    refused
+        .map(drop)
+        .map_err(|error| tierwise_error_of(py, &error))
 }
 
 /// Share of the time to record by default, of a recording of these seconds.
 #[pyfunction]
 pub fn default_duty(seconds: f64) -> f64 {
-    tierwise_recorder::default_duty(seconds)
+    tierwise_recorder::default_burst_share(seconds)
 }
 
 /// Length of a burst by default, in seconds.
@@ -326,19 +332,19 @@ impl PyRules {
     /// A `ValueError` holds the fault of the text and its fix.
     #[new]
     fn new(text: &str, file: &str) -> PyResult<Self> {
-        Rules::parse(text, file).map(Self).map_err(refusal)
+        Rules::parse(text, file).map(Self).map_err(value_error)
     }
 
     /// The same, with roles by path before them, each as `PATH=ROLE`; a `ValueError` as above.
     fn with_roles(&self, given: Vec<String>) -> PyResult<Self> {
-        let first: Result<Vec<_>, _> = given.iter().map(|text| role_by_path(text)).collect();
-        let first = first.map_err(refusal)?;
+        let first: Result<Vec<_>, _> = given.iter().map(|text| parse_role_by_path(text)).collect();
+        let first = first.map_err(value_error)?;
         self.after(&first)
     }
 
     /// The same, with roles by where the settings and links of a server put its files.
     fn on_server(&self, pid: i32, root: PathBuf) -> PyResult<Self> {
-        self.after(&roles_of(pid, &self.0, &root))
+        self.after(&roles_by_settings(pid, &self.0, &root))
     }
 
     #[getter]
@@ -390,6 +396,6 @@ impl PyRules {
 impl PyRules {
     fn after(&self, first: &[(String, Role)]) -> PyResult<Self> {
         let rules = self.0.clone().after(first, "--role");
-        rules.map(Self).map_err(refusal)
+        rules.map(Self).map_err(value_error)
     }
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
-use tierwise_device::{Library, Profile};
+use tierwise_device::{Profile, ProfileLibrary};
 use tierwise_network::{
-    Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
+    JointAnswer, JointRequest, Program, ReproductionRequest, SimulationAnswer, SimulationRequest,
 };
 use tierwise_recording::Recording;
-use tierwise_work::{Disabled, Mechanism, Work, breakdown};
+use tierwise_work::{DisabledMechanisms, Mechanism, Work, time_breakdown};
 
-use crate::convert::{for_user, json, parsed, refusal};
-use crate::interrupt::{abandonable, interruptible, with_panics_reported};
+use crate::convert::{from_json, tierwise_error_of, to_json, value_error};
+use crate::interrupt::{run_abandonably, run_interruptibly, with_panics_reported};
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
@@ -38,7 +38,7 @@ impl PyReplay {
         selected: Vec<u32>,
     ) -> PyResult<Self> {
         with_panics_reported(py, || {
-            abandonable(py, move || Self::read(&path, library, &without, &selected))?
+            run_abandonably(py, move || Self::read(&path, library, &without, &selected))?
         })
     }
 
@@ -59,15 +59,16 @@ impl PyReplay {
 
     /// The work in short, as JSON.
     fn work(&self) -> PyResult<String> {
-        json(&self.program.summary())
+        to_json(&self.program.summary())
     }
 
     /// The recorded run itself, as JSON; options and answer as in docs/evidence/replay.md.
     fn reproduce(&self, py: Python<'_>, options: &str, threads: usize) -> PyResult<String> {
-        let options: ReproductionRequest = parsed(options)?;
+        let options: ReproductionRequest = from_json(options)?;
         with_panics_reported(py, || {
-            let reproduction = stoppable(py, |stop| options.run(&self.program, threads, stop))?;
-            json(&reproduction.map_err(refusal)?)
+            let reproduction =
+                run_until_stopped(py, |stop| options.run(&self.program, threads, stop))?;
+            to_json(&reproduction.map_err(value_error)?)
         })
     }
 
@@ -79,11 +80,11 @@ impl PyReplay {
         profiles: Vec<Py<PyProfile>>,
         threads: usize,
     ) -> PyResult<String> {
-        let requests: Vec<SimulationRequest> = parsed(requests)?;
-        let profiles = plain(&profiles);
+        let requests: Vec<SimulationRequest> = from_json(requests)?;
+        let profiles = rust_profiles(&profiles);
         with_panics_reported(py, || {
-            json(&stoppable(py, |stop| {
-                Answer::all(&self.program, &requests, &profiles, threads, stop)
+            to_json(&run_until_stopped(py, |stop| {
+                SimulationAnswer::all(&self.program, &requests, &profiles, threads, stop)
             })?)
         })
     }
@@ -99,20 +100,20 @@ pub fn predict_together(
     profiles: Vec<Py<PyProfile>>,
     threads: usize,
 ) -> PyResult<String> {
-    let requests: Vec<JointRequest> = parsed(requests)?;
-    let profiles = plain(&profiles);
+    let requests: Vec<JointRequest> = from_json(requests)?;
+    let profiles = rust_profiles(&profiles);
     let programs: Vec<&Program> = recordings
         .iter()
         .map(|recording| &recording.get().program)
         .collect();
     with_panics_reported(py, || {
-        json(&stoppable(py, |stop| {
+        to_json(&run_until_stopped(py, |stop| {
             JointAnswer::all(&programs, &requests, &profiles, threads, stop)
         })?)
     })
 }
 
-fn plain(profiles: &[Py<PyProfile>]) -> Vec<Profile> {
+fn rust_profiles(profiles: &[Py<PyProfile>]) -> Vec<Profile> {
     let profiles = profiles.iter();
     profiles
         .map(|profile| profile.get().profile().clone())
@@ -126,22 +127,25 @@ impl PyReplay {
         without: &[String],
         selected: &[u32],
     ) -> PyResult<Self> {
-        let recording = Recording::read(path).map_err(refusal)?;
+        let recording = Recording::read(path).map_err(value_error)?;
         let recording = recording.selecting(selected);
-        let about = json(&recording.about)?;
-        let disabled = Disabled::named(without).map_err(refusal)?;
-        let work = Work::without(&recording, disabled).map_err(refusal)?;
+        let about = to_json(&recording.about)?;
+        let disabled = DisabledMechanisms::named(without).map_err(value_error)?;
+        let work = Work::without(&recording, disabled).map_err(value_error)?;
         drop(recording); // it may be large
-        let program = Program::new(work, &Library::new(library));
-        let program = program.map_err(refusal)?;
+        let program = Program::new(work, &ProfileLibrary::new(library));
+        let program = program.map_err(value_error)?;
         Ok(Self { program, about })
     }
 }
 
 /// Work that ends soon after its flag was set, as Ctrl-C does.
-fn stoppable<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+fn run_until_stopped<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> T + Send,
+) -> PyResult<T> {
     let stop = AtomicBool::new(false);
-    interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))
+    run_interruptibly(py, || stop.store(true, Ordering::Relaxed), || work(&stop))
 }
 
 // Recordings, for Python.
@@ -154,8 +158,8 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
             true => Recording::read(&path).map(|recording| recording.about),
             false => Recording::read_about(&path),
         };
-        let about = abandonable(py, read)?.map_err(|error| for_user(py, &error))?;
-        json(&about)
+        let about = run_abandonably(py, read)?.map_err(|error| tierwise_error_of(py, &error))?;
+        to_json(&about)
     })
 }
 
@@ -164,7 +168,7 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
 pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
     with_panics_reported(py, || {
         let write = move || Recording::read(&path).and_then(|whole| whole.redacted().write(&out));
-        abandonable(py, write)?.map_err(|error| for_user(py, &error))
+        run_abandonably(py, write)?.map_err(|error| tierwise_error_of(py, &error))
     })
 }
 
@@ -175,8 +179,8 @@ pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult
 pub fn profile_recording(py: Python<'_>, path: PathBuf, most_files: usize) -> PyResult<String> {
     with_panics_reported(py, || {
         let read =
-            move || Recording::read(&path).map(|recording| breakdown(&recording, most_files));
-        let found = abandonable(py, read)?.map_err(|error| for_user(py, &error))?;
-        json(&found)
+            move || Recording::read(&path).map(|recording| time_breakdown(&recording, most_files));
+        let found = run_abandonably(py, read)?.map_err(|error| tierwise_error_of(py, &error))?;
+        to_json(&found)
     })
 }

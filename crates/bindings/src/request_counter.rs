@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_recorder::UserError;
-use tierwise_recorder::timeline::{DeviceRange, Extent};
-use tierwise_recorder::{OwnedRequests, RequestCounter};
+use tierwise_recorder::timeline::{DeviceRange, FileExtent};
+use tierwise_recorder::{DeviceOwnerRequests, RequestCounter};
 
-use crate::convert::for_user;
+use crate::convert::tierwise_error_of;
 
 /// Counts requests by the owner of their sectors.
 #[pyclass(frozen, name = "RequestCounter", module = "tierwise._core")]
@@ -20,10 +20,10 @@ impl PyRequestCounter {
     /// length in sectors, and its first sector on the device.
     #[new]
     fn new(py: Python<'_>, stretches: Vec<(u32, u32, u64, u64, u64)>) -> PyResult<Self> {
-        let devices = stretches.into_iter().map(range_of).collect();
+        let devices = stretches.into_iter().map(device_range).collect();
         py.detach(|| RequestCounter::attach(devices))
             .map(|counter| Self(Mutex::new(Some(counter))))
-            .map_err(|error| for_user(py, &error))
+            .map_err(|error| tierwise_error_of(py, &error))
     }
 
     /// Extents that belong to an owner: first sector on the device, sectors, and offset in the file in bytes.
@@ -36,7 +36,7 @@ impl PyRequestCounter {
     ) -> PyResult<()> {
         self.with(py, |counter| {
             for (sector, sectors, offset_bytes) in extents {
-                let extent = Extent {
+                let extent = FileExtent {
                     device,
                     sector,
                     sectors,
@@ -72,7 +72,7 @@ impl PyRequestCounter {
     /// Counts the rest, and returns the counts as JSON.
     fn end(&self, py: Python<'_>) -> PyResult<String> {
         let counted = self.with(py, |counter| Ok(counter.end()))?;
-        let rows: Vec<_> = counted.iter().map(row).collect();
+        let rows: Vec<_> = counted.iter().map(owned_requests_json).collect();
         Ok(serde_json::Value::from(rows).to_string())
     }
 
@@ -93,11 +93,11 @@ impl PyRequestCounter {
             counter.as_mut().map(action)
         });
         done.ok_or_else(|| PyValueError::new_err("the counter is closed"))?
-            .map_err(|error| for_user(py, &error))
+            .map_err(|error| tierwise_error_of(py, &error))
     }
 }
 
-fn range_of(stretch: (u32, u32, u64, u64, u64)) -> DeviceRange {
+fn device_range(stretch: (u32, u32, u64, u64, u64)) -> DeviceRange {
     let (device, number, first_sector, sectors, offset_sectors) = stretch;
     DeviceRange {
         number,
@@ -108,7 +108,7 @@ fn range_of(stretch: (u32, u32, u64, u64, u64)) -> DeviceRange {
     }
 }
 
-fn row(requests: &OwnedRequests) -> serde_json::Value {
+fn owned_requests_json(requests: &DeviceOwnerRequests) -> serde_json::Value {
     serde_json::json!({
         "device": requests.device,
         "owner": requests.owner,

@@ -2,43 +2,45 @@
 
 use pyo3::prelude::*;
 use serde_json::Value as Json;
-use tierwise_load::Failure;
-use tierwise_sqlite::{Address, Database, Value};
+use tierwise_load::StatementFailure;
+use tierwise_sqlite::{DatabaseAddress, OpenDatabase, Value};
 
-use crate::convert::{json, user_error};
+use crate::convert::{tierwise_error, to_json};
 
 /// An open database, whose files are where its address says.
 #[pyclass(frozen, name = "SqliteDatabase", module = "tierwise._core")]
-pub struct PySqliteDatabase(Database);
+pub struct PySqliteDatabase(OpenDatabase);
 
 #[pymethods]
 impl PySqliteDatabase {
     #[new]
     fn new(py: Python<'_>, address: &str) -> PyResult<Self> {
-        let address =
-            Address::parse(address).map_err(|error| user_error(py, &error, error.fix()))?;
-        let opened = py.detach(|| Database::open(&address));
-        opened.map(Self).map_err(|failure| refused(py, failure))
+        let address = DatabaseAddress::parse(address)
+            .map_err(|error| tierwise_error(py, &error, error.fix()))?;
+        let opened = py.detach(|| OpenDatabase::open(&address));
+        opened
+            .map(Self)
+            .map_err(|failure| statement_error(py, failure))
     }
 
     /// Run one statement; returns its rows as JSON.
     fn query(&self, py: Python<'_>, sql: &str) -> PyResult<String> {
         let rows = py
             .detach(|| self.0.query(sql))
-            .map_err(|failure| refused(py, failure))?;
-        let row = |row: Vec<Value>| row.into_iter().map(cell).collect::<Vec<_>>();
-        json(&rows.into_iter().map(row).collect::<Vec<_>>())
+            .map_err(|failure| statement_error(py, failure))?;
+        let row = |row: Vec<Value>| row.into_iter().map(json_of_value).collect::<Vec<_>>();
+        to_json(&rows.into_iter().map(row).collect::<Vec<_>>())
     }
 
     /// Write the write-ahead log into the database file.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.checkpoint())
-            .map_err(|failure| refused(py, failure))
+            .map_err(|failure| statement_error(py, failure))
     }
 
     /// Requests by kind of file, and the counts of the caches, as JSON.
     fn counts(&self) -> PyResult<String> {
-        json(self.0.counts())
+        to_json(self.0.counts())
     }
 
     /// The last request that the operating system refused.
@@ -58,7 +60,7 @@ pub fn sqlite_version() -> &'static str {
     tierwise_sqlite::version()
 }
 
-fn cell(value: Value) -> Json {
+fn json_of_value(value: Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Integer(number) => number.into(),
@@ -68,7 +70,7 @@ fn cell(value: Value) -> Json {
     }
 }
 
-fn refused(py: Python<'_>, failure: Failure) -> PyErr {
+fn statement_error(py: Python<'_>, failure: StatementFailure) -> PyErr {
     let raised = py.import("tierwise.model.errors").and_then(|module| {
         let kind = module.getattr("StatementError")?;
         kind.call1((failure.message, failure.retry, failure.capped))

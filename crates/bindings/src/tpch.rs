@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tierwise_tpch::{Source, Table, TpchError, release_text, write_file};
+use tierwise_tpch::{TpchError, TpchRowSource, TpchTable, release_text_pool, write_table_part};
 
-use crate::convert::user_error;
+use crate::convert::tierwise_error;
 
 const FIX: &str = "see docs/reference/dss.md for the tables and sizes there are";
 
 /// Names of a table's columns, in order.
 #[pyfunction]
 pub fn tpch_columns(py: Python<'_>, table: &str) -> PyResult<Vec<&'static str>> {
-    let table = Table::named(table).map_err(|error| refusal(py, &error))?;
+    let table = TpchTable::named(table).map_err(|error| tpch_error(py, &error))?;
     let columns = table.columns();
     Ok(columns.iter().map(|column| column.name).collect())
 }
@@ -26,7 +26,8 @@ pub fn tpch_rows(
     scale_factor: f64,
     refresh_sets: Option<u32>,
 ) -> PyResult<u64> {
-    let source = source(table, scale_factor, refresh_sets).map_err(|error| refusal(py, &error))?;
+    let source =
+        row_source(table, scale_factor, refresh_sets).map_err(|error| tpch_error(py, &error))?;
     Ok(source.rows())
 }
 
@@ -37,9 +38,9 @@ pub fn tpch_refresh_keys(
     scale_factor: f64,
     set: u32,
 ) -> PyResult<(i64, i64, i64, i64)> {
-    let keys =
-        Source::table(Table::Orders, scale_factor).and_then(|source| source.refresh_keys(set));
-    let keys = keys.map_err(|error| refusal(py, &error))?;
+    let keys = TpchRowSource::table(TpchTable::Orders, scale_factor)
+        .and_then(|source| source.refresh_keys(set));
+    let keys = keys.map_err(|error| tpch_error(py, &error))?;
     Ok((
         *keys.inserted.start(),
         *keys.inserted.end(),
@@ -62,30 +63,34 @@ pub fn write_tpch(
     refresh_sets: Option<u32>,
 ) -> PyResult<u64> {
     let written = py.detach(|| {
-        write_file(
-            source(table, scale_factor, refresh_sets)?,
+        write_table_part(
+            row_source(table, scale_factor, refresh_sets)?,
             part,
             parts,
             &path,
         )
     });
-    written.map_err(|error| refusal(py, &error))
+    written.map_err(|error| tpch_error(py, &error))
 }
 
 /// Free the memory that is kept from one table to the next.
 #[pyfunction]
 pub fn release_tpch_text() {
-    release_text();
+    release_text_pool();
 }
 
-fn source(table: &str, scale_factor: f64, refresh_sets: Option<u32>) -> Result<Source, TpchError> {
-    let table = Table::named(table)?;
+fn row_source(
+    table: &str,
+    scale_factor: f64,
+    refresh_sets: Option<u32>,
+) -> Result<TpchRowSource, TpchError> {
+    let table = TpchTable::named(table)?;
     match refresh_sets {
-        None => Source::table(table, scale_factor),
-        Some(sets) => Source::refresh(table, scale_factor, sets),
+        None => TpchRowSource::table(table, scale_factor),
+        Some(sets) => TpchRowSource::refresh(table, scale_factor, sets),
     }
 }
 
-fn refusal(py: Python<'_>, error: &TpchError) -> PyErr {
-    user_error(py, error, FIX)
+fn tpch_error(py: Python<'_>, error: &TpchError) -> PyErr {
+    tierwise_error(py, error, FIX)
 }

@@ -1,6 +1,6 @@
 //! Rules for every device. One suite tests all models and the live disk's core.
 //!
-//! A case is a list of arrivals; [`check`] drives a fresh device through it and says which rule broke.
+//! A case is a list of arrivals; [`check_device_rules`] drives a fresh device through it and says which rule broke.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{Completion, Device, Nanos, Op, Request, RequestId};
 
 /// A request and the time since the one before it.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub struct SpacedRequest {
     /// Nanoseconds since the arrival before.
     pub gap_ns: Nanos,
     /// What arrives.
@@ -20,14 +20,17 @@ pub struct Arrival {
 ///
 /// # Errors
 /// The first broken rule, with the request or time at which it broke.
-pub fn check<D: Device>(build: impl Fn() -> D, arrivals: &[Arrival]) -> Result<(), String> {
-    let exact = Trace::run(build(), arrivals, None)?;
+pub fn check_device_rules<D: Device>(
+    build: impl Fn() -> D,
+    arrivals: &[SpacedRequest],
+) -> Result<(), String> {
+    let exact = ConformancePass::run(build(), arrivals, None)?;
     exact.check(arrivals)?;
-    let again = Trace::run(build(), arrivals, None)?;
+    let again = ConformancePass::run(build(), arrivals, None)?;
     if exact.completions != again.completions {
         return Err("the same seed and requests gave other times".into());
     }
-    let polled = Trace::run(build(), arrivals, Some(50_000))?;
+    let polled = ConformancePass::run(build(), arrivals, Some(50_000))?;
     if exact.sorted() != polled.sorted() {
         return Err("a caller that comes late gets other times".into());
     }
@@ -38,22 +41,25 @@ pub fn check<D: Device>(build: impl Fn() -> D, arrivals: &[Arrival]) -> Result<(
 ///
 /// # Errors
 /// A broken rule of the interface.
-pub fn completion_times<D: Device>(device: D, arrivals: &[Arrival]) -> Result<Vec<Nanos>, String> {
-    let trace = Trace::run(device, arrivals, None)?;
+pub fn completion_times<D: Device>(
+    device: D,
+    arrivals: &[SpacedRequest],
+) -> Result<Vec<Nanos>, String> {
+    let trace = ConformancePass::run(device, arrivals, None)?;
     Ok(trace.sorted().into_iter().map(|(_, at)| at).collect())
 }
 
 /// What happened in one pass.
-struct Trace {
+struct ConformancePass {
     submitted: BTreeMap<RequestId, Nanos>,
     completions: Vec<Completion>,
 }
 
-impl Trace {
+impl ConformancePass {
     /// `poll_ns`: be late, by advancing only at multiples of this time.
     fn run<D: Device>(
         mut device: D,
-        arrivals: &[Arrival],
+        arrivals: &[SpacedRequest],
         poll_ns: Option<Nanos>,
     ) -> Result<Self, String> {
         let mut trace = Self {
@@ -124,7 +130,7 @@ impl Trace {
         }
     }
 
-    fn check(&self, arrivals: &[Arrival]) -> Result<(), String> {
+    fn check(&self, arrivals: &[SpacedRequest]) -> Result<(), String> {
         let mut seen = BTreeMap::new();
         for done in &self.completions {
             let submitted = self
@@ -170,7 +176,7 @@ impl Trace {
 
 /// Pseudo-random arrivals over a device of `capacity_sectors`, the same for the same seed: all operations,
 /// runs and random places, bursts and pauses.
-pub fn arrivals(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Arrival> {
+pub fn conformance_requests(seed: u64, count: usize, capacity_sectors: u64) -> Vec<SpacedRequest> {
     let mut random = Xorshift(seed.wrapping_add(GOLDEN_GAMMA));
     let mut next = move |below: u64| random.draw() % below;
     let mut sector = 0;
@@ -197,7 +203,7 @@ pub fn arrivals(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Arrival> 
             fua: op == Op::Write && next(8) == 0,
         };
         sector += u64::from(sectors);
-        Arrival {
+        SpacedRequest {
             gap_ns: [0, 1_000, 300_000, 20_000_000][next(4) as usize],
             request,
         }

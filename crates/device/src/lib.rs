@@ -7,7 +7,7 @@
 //! - [`Profile::build`] makes a [`Device`] of it. The caller owns time: it submits requests and asks for the
 //!   next event. A disk that reorders its queue cannot know a completion time when a request arrives,
 //!   so the interface is event-driven rather than a function from request to duration.
-//! - A [`Driver`] is a minimal caller, on virtual time.
+//! - A [`VirtualTimeDriver`] is a minimal caller, on virtual time.
 //!
 //! | module | models | left out |
 //! |---|---|---|
@@ -22,7 +22,7 @@
 //! Build a device from the text of a profile, submit requests and read their latencies:
 //!
 //! ```
-//! use tierwise_device::{Driver, Nanos, Op, Profile, ProfileError, Request};
+//! use tierwise_device::{Nanos, Op, Profile, ProfileError, Request, VirtualTimeDriver};
 //!
 //! let text = r#"
 //!     kind = "ssd"
@@ -52,7 +52,7 @@
 //!     write_cache_kib = "made for this example"
 //! "#;
 //! let profile = Profile::parse(text, "example-ssd.toml")?;
-//! let mut driver = Driver::new(profile.build(1));
+//! let mut driver = VirtualTimeDriver::new(profile.build(1));
 //!
 //! // One read of 4 KiB at a time: 20 us of command, 50 us of flash, 8.192 us on the link.
 //! let read = |sector| Request::new(Op::Read, sector, 8);
@@ -70,21 +70,23 @@
 
 pub mod array;
 pub mod conformance;
-mod driver;
 pub mod hdd;
-mod problem;
+mod params_error;
 pub mod profile;
+mod profile_section;
 pub mod ram;
 pub mod random;
 mod request;
-mod section;
 pub mod ssd;
+mod virtual_time_driver;
 pub mod volume;
 
-pub use driver::Driver;
-pub use problem::ParamsError;
-pub use profile::{Library, Params, Profile, ProfileError, Source};
-pub use request::{Completion, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written};
+pub use params_error::ParamsError;
+pub use profile::{DeviceParams, NumberSource, Profile, ProfileError, ProfileLibrary};
+pub use request::{
+    Completion, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, WrittenSectors,
+};
+pub use virtual_time_driver::VirtualTimeDriver;
 
 /// Something with a service time.
 ///
@@ -135,8 +137,8 @@ pub trait Device: Send {
     fn preload(&mut self, _request: &Request) {}
 
     /// What was written since the device was built, by the host and to the medium.
-    fn written(&self) -> Written {
-        Written::default()
+    fn written(&self) -> WrittenSectors {
+        WrittenSectors::default()
     }
 }
 
@@ -165,7 +167,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).preload(request);
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> WrittenSectors {
         (**self).written()
     }
 }

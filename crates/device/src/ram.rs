@@ -6,10 +6,10 @@
 //! Models: latency by operation, one link shared by all requests in order of arrival.
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
-use crate::driver::{DueList, Forward};
-use crate::problem::{SectionResult, TIME_NS};
-use crate::section::Section;
-use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
+use crate::params_error::{SectionResult, TIME_NS};
+use crate::profile_section::ProfileSection;
+use crate::virtual_time_driver::{EventQueue, LatestTime};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, WrittenSectors};
 
 /// Parameters of [`Ram`].
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub struct RamParams {
 }
 
 impl RamParams {
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Self> {
         Ok(Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             read_latency_ns: root.micros("read_latency_us", TIME_NS)?,
@@ -43,9 +43,9 @@ impl RamParams {
 pub struct Ram {
     params: RamParams,
     link_free: Nanos,
-    time: Forward,
-    due: DueList,
-    written: Written,
+    time: LatestTime,
+    due: EventQueue,
+    written: WrittenSectors,
 }
 
 impl Ram {
@@ -54,9 +54,9 @@ impl Ram {
         Self {
             params,
             link_free: 0,
-            time: Forward::default(),
-            due: DueList::new(),
-            written: Written::default(),
+            time: LatestTime::default(),
+            due: EventQueue::new(),
+            written: WrittenSectors::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Device for Ram {
         self.params.capacity_bytes / SECTOR_BYTES
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> WrittenSectors {
         self.written
     }
 }

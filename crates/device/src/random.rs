@@ -4,7 +4,7 @@
 pub const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Spreads a number over 64 bits: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). 0 stays 0.
-pub fn mix(mut bits: u64) -> u64 {
+pub fn mix_bits(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
@@ -24,7 +24,7 @@ impl SplitMix {
     #[inline]
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
-        mix(self.0)
+        mix_bits(self.0)
     }
 
     /// The next number, scaled to lie below `end` by multiplication; 0 if `end` is 0.

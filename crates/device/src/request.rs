@@ -105,7 +105,7 @@ pub enum Precondition {
 
 /// Sectors written since a device was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenSectors {
     /// By requests of the host.
     pub host_sectors: u64,
     /// To the medium, including the device's own writes: cleaning, parity, rebuilding.
@@ -114,14 +114,14 @@ pub struct Written {
     pub erases: u64,
 }
 
-impl Written {
+impl WrittenSectors {
     /// Sectors to the medium for each sector of the host, or `None` before the host wrote any.
     pub fn amplification(&self) -> Option<f64> {
         (self.host_sectors > 0).then(|| self.medium_sectors as f64 / self.host_sectors as f64)
     }
 }
 
-impl std::ops::Add for Written {
+impl std::ops::Add for WrittenSectors {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -133,7 +133,7 @@ impl std::ops::Add for Written {
     }
 }
 
-impl std::ops::Sub for Written {
+impl std::ops::Sub for WrittenSectors {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {

@@ -3,7 +3,7 @@
 use tierwise_device::Nanos;
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
-pub fn now() -> Nanos {
+pub fn monotonic_now() -> Nanos {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -14,7 +14,7 @@ pub fn now() -> Nanos {
 }
 
 /// Seconds of processor time that this process has used.
-pub fn cpu_s() -> f64 {
+pub fn process_cpu_s() -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -26,18 +26,18 @@ pub fn cpu_s() -> f64 {
 
 /// Sleeps for a time; a signal may end it early.
 pub fn sleep(time: Nanos) {
-    let time = timespec(time);
+    let time = timespec_of_nanos(time);
     // SAFETY: the pointer is to a live timespec; the rest of an interrupted sleep is not asked for.
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
 /// The time that is left until a moment, for the system.
-pub fn time_until(moment: Nanos) -> libc::timespec {
-    timespec(moment.saturating_sub(now()))
+pub fn timespec_until(moment: Nanos) -> libc::timespec {
+    timespec_of_nanos(moment.saturating_sub(monotonic_now()))
 }
 
 /// A length of time for the system.
-fn timespec(time: Nanos) -> libc::timespec {
+fn timespec_of_nanos(time: Nanos) -> libc::timespec {
     libc::timespec {
         tv_sec: (time / 1_000_000_000) as _,
         tv_nsec: (time % 1_000_000_000) as _,

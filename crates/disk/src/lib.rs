@@ -8,25 +8,25 @@
 //! model at once, and answers it at the time that the model computes. Others pass commands to it, and see
 //! that it is on time.
 
+mod byte_store;
 mod clock;
-mod config;
-mod control;
+mod control_socket;
+mod device_counters;
+mod disk_server;
 mod event_loop;
 mod pacer;
 mod priority;
-mod server;
-mod stats;
-mod store;
+mod server_config;
 mod transport;
 mod undo_log;
 
-pub use config::DiskError;
-pub use config::{PartitionConfig, ServerConfig, StartState};
-pub use pacer::{Arrival, Done, Pacer, Served};
-pub use server::serve;
-pub use stats::{DeviceStats, PartitionStats};
-pub use store::{Effect, VolatileStore, WriteBack, WriteCache};
-pub use store::{MemoryStore, Store};
+pub use byte_store::{ByteStore, MemoryStore};
+pub use byte_store::{CompletionEffect, VolatileStore, WriteBackPolicy, WriteCacheMode};
+pub use device_counters::{DeviceStats, PartitionStats};
+pub use disk_server::serve_device;
+pub use pacer::{ArrivedRequest, CountedRequest, DueAnswer, Pacer};
+pub use server_config::DiskError;
+pub use server_config::{PartitionConfig, ServerConfig, StartState};
 pub use transport::TransportKind;
-pub use transport::ublk_control::{delete_devices, devices};
+pub use transport::ublk_control::{delete_disk_block_devices, disk_block_devices};
 pub use undo_log::CutReport;

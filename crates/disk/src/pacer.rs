@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId, Written};
+use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId, WrittenSectors};
 
 /// A request on its way to the model; `reply` is the sender's data for the answer.
-pub struct Arrival<R> {
+pub struct ArrivedRequest<R> {
     /// Number of the partition that counts it.
     pub partition: usize,
     /// The request, in sectors of the whole device.
@@ -23,7 +23,7 @@ pub struct Arrival<R> {
 
 /// Data of a request that is counted when it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct CountedRequest {
     /// Number of the partition that counts it.
     pub partition: usize,
     /// What it was.
@@ -35,23 +35,23 @@ pub struct Served {
 }
 
 /// A request whose answer is due now.
-pub struct Done<R> {
+pub struct DueAnswer<R> {
     /// Data to count.
-    pub served: Served,
+    pub served: CountedRequest,
     /// How to answer.
     pub reply: R,
 }
 
-impl<R> Arrival<R> {
+impl<R> ArrivedRequest<R> {
     /// The request as one whose answer is due now, at the time that it arrives.
-    pub fn at_once(self, now: Nanos) -> Done<R> {
-        let served = Served {
+    pub fn at_once(self, now: Nanos) -> DueAnswer<R> {
+        let served = CountedRequest {
             partition: self.partition,
             request: self.request,
             arrived: now,
             due: None,
         };
-        Done {
+        DueAnswer {
             served,
             reply: self.reply,
         }
@@ -64,9 +64,9 @@ pub struct Pacer<R> {
     path: Nanos,
     timing: bool,
     model_now: Nanos,
-    slowdown: Slowdown,
+    slowdown: SlowPhaseClock,
     next_id: RequestId,
-    waiting: HashMap<RequestId, Done<R>>,
+    waiting: HashMap<RequestId, DueAnswer<R>>,
     completions: Vec<Completion>,
 }
 
@@ -78,7 +78,7 @@ impl<R> Pacer<R> {
             path,
             timing: true,
             model_now: 0,
-            slowdown: Slowdown::default(),
+            slowdown: SlowPhaseClock::default(),
             next_id: 0,
             waiting: HashMap::with_capacity(1024),
             completions: Vec::with_capacity(1024),
@@ -86,7 +86,7 @@ impl<R> Pacer<R> {
     }
 
     /// Takes a request at real time `now`, and appends the requests whose answers are due.
-    pub fn submit(&mut self, now: Nanos, arrival: Arrival<R>, done: &mut Vec<Done<R>>) {
+    pub fn submit(&mut self, now: Nanos, arrival: ArrivedRequest<R>, done: &mut Vec<DueAnswer<R>>) {
         let request = arrival.request;
         if !self.timing {
             self.device.preload(&request);
@@ -102,7 +102,7 @@ impl<R> Pacer<R> {
     }
 
     /// Lets the model go on to real time `now`, and appends the requests whose answers are due.
-    pub fn advance(&mut self, now: Nanos, done: &mut Vec<Done<R>>) {
+    pub fn advance(&mut self, now: Nanos, done: &mut Vec<DueAnswer<R>>) {
         self.run_until(now + self.path);
         for completion in self.completions.drain(..) {
             // A request that was answered when timing went off is no longer waiting.
@@ -128,17 +128,17 @@ impl<R> Pacer<R> {
     }
 
     /// Aborts every request that waits. The model still completes its work.
-    pub fn abort(&mut self, done: &mut Vec<Done<R>>) {
+    pub fn abort(&mut self, done: &mut Vec<DueAnswer<R>>) {
         done.extend(self.waiting.drain().map(|(_, answer)| answer));
     }
 
     /// Sectors that the device has written since it was built.
-    pub fn written(&self) -> Written {
+    pub fn written(&self) -> WrittenSectors {
         self.device.written()
     }
 
     /// Switches between the model's pace and none; requests that wait are answered when it goes off.
-    pub fn set_timing(&mut self, on: bool, now: Nanos, done: &mut Vec<Done<R>>) {
+    pub fn set_timing(&mut self, on: bool, now: Nanos, done: &mut Vec<DueAnswer<R>>) {
         self.timing = on;
         if !on {
             self.abort(done);
@@ -165,14 +165,14 @@ impl<R> Pacer<R> {
 
 /// The relation of the model's clock to the real one. Outside a slow phase both run at the same rate.
 #[derive(Default)]
-pub(crate) struct Slowdown {
+pub(crate) struct SlowPhaseClock {
     real: Nanos,
     model: Nanos,
     length: Nanos,
     factor: f64,
 }
 
-impl Slowdown {
+impl SlowPhaseClock {
     /// Starts a slow phase of `length` at real time `now`, in place of one that may be under way.
     pub fn start(&mut self, now: Nanos, factor: f64, length: Nanos) {
         *self = Self {
@@ -217,14 +217,14 @@ impl Slowdown {
 // Injected faults of a disk: it dies at some moment, or cannot read some sectors.
 
 /// Faults of one disk.
-pub(crate) struct Faults {
+pub(crate) struct DiskFaults {
     dies_at: Nanos,
     /// Requests that it takes before it dies.
     requests_left: Option<u64>,
     unreadable: Vec<RangeInclusive<u64>>,
 }
 
-impl Faults {
+impl DiskFaults {
     pub fn none() -> Self {
         Self {
             dies_at: Nanos::MAX,
@@ -277,14 +277,14 @@ impl Faults {
         self.unreadable = self
             .unreadable
             .drain(..)
-            .flat_map(|range| remainder(range, first, end))
+            .flat_map(|range| range_remainder(range, first, end))
             .collect();
         true
     }
 }
 
 /// The parts of a range outside the sectors from `first` to before `end`.
-fn remainder(
+fn range_remainder(
     range: RangeInclusive<u64>,
     first: u64,
     end: u64,
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn clocks_agree_until_a_slow_phase_and_keep_their_distance_after_it() {
-        let mut slowdown = Slowdown::default();
+        let mut slowdown = SlowPhaseClock::default();
         assert_eq!(slowdown.to_model(7), 7);
         slowdown.start(1_000, 10.0, 500);
         assert_eq!(slowdown.to_model(900), 900);
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn an_event_is_due_when_the_model_has_got_there() {
-        let mut slowdown = Slowdown::default();
+        let mut slowdown = SlowPhaseClock::default();
         slowdown.start(1_000, 7.3, 600);
         slowdown.start(1_200, 1_000.0, 900);
         for model in (900..3_000).step_by(7) {
@@ -340,9 +340,9 @@ mod tests {
 
     #[test]
     fn an_unreadable_sector_fails_reads_until_it_is_written() {
-        let mut faults = Faults::none();
+        let mut faults = DiskFaults::none();
         faults.make_unreadable(10..=19);
-        let readable = |faults: &mut Faults, sector, sectors| {
+        let readable = |faults: &mut DiskFaults, sector, sectors| {
             faults.let_through(&request(Op::Read, sector, sectors))
         };
         assert!(readable(&mut faults, 0, 10) && readable(&mut faults, 20, 8));
@@ -357,12 +357,12 @@ mod tests {
 
     #[test]
     fn a_disk_dies_after_so_many_requests_or_at_a_time() {
-        let mut faults = Faults::none();
+        let mut faults = DiskFaults::none();
         assert!(faults.take(5) && !faults.dead(u64::MAX - 1));
         faults.die_after(2);
         assert!(faults.take(6) && faults.take(7) && !faults.dead(8));
         assert!(!faults.take(9) && faults.dead(9) && !faults.take(10));
-        let mut faults = Faults::none();
+        let mut faults = DiskFaults::none();
         faults.die_at(100);
         assert!(faults.take(99) && !faults.take(100));
     }

@@ -21,17 +21,17 @@ const NEVER: Nanos = Nanos::MAX;
 /// What the serving and the watching thread tell each other: when the next answer is due, and whether the serving
 /// thread is real-time.
 #[derive(Clone, Debug)]
-pub(crate) struct Watched(Arc<State>);
+pub(crate) struct ServingState(Arc<ServingPhase>);
 
 #[derive(Debug)]
-struct State {
+struct ServingPhase {
     due: AtomicU64,
     realtime: AtomicBool,
 }
 
-impl Watched {
+impl ServingState {
     pub fn new() -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(ServingPhase {
             due: AtomicU64::new(NEVER),
             realtime: AtomicBool::new(false),
         }))
@@ -51,13 +51,13 @@ impl Watched {
 
     /// Changes the priority of the serving thread. A refusal was reported when the watching thread asked for the
     /// same.
-    fn change(&self, thread: libc::pid_t, change: Change) {
+    fn change(&self, thread: libc::pid_t, change: PriorityChange) {
         let (policy, priority) = match change {
-            Change::Raise => (libc::SCHED_FIFO, 1),
-            Change::Lower => (libc::SCHED_OTHER, 0),
+            PriorityChange::Raise => (libc::SCHED_FIFO, 1),
+            PriorityChange::Lower => (libc::SCHED_OTHER, 0),
         };
-        if set_policy(thread, policy, priority).is_ok() {
-            let realtime = change == Change::Raise;
+        if set_scheduling_policy(thread, policy, priority).is_ok() {
+            let realtime = change == PriorityChange::Raise;
             self.0.realtime.store(realtime, Ordering::Relaxed);
         }
     }
@@ -82,7 +82,7 @@ const SOON: Nanos = 50_000_000;
 
 /// How long the serving thread is to be real-time.
 #[derive(Debug)]
-struct Hold {
+struct RealTimeHold {
     until: Option<Nanos>,
     length: Nanos,
     ended: Nanos,
@@ -90,12 +90,12 @@ struct Hold {
 
 /// What to do with the serving thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum PriorityChange {
     Raise,
     Lower,
 }
 
-impl Hold {
+impl RealTimeHold {
     fn new() -> Self {
         Self {
             until: None,
@@ -104,11 +104,11 @@ impl Hold {
         }
     }
 
-    fn look(&mut self, now: Nanos, is_overdue: bool) -> Option<Change> {
+    fn look(&mut self, now: Nanos, is_overdue: bool) -> Option<PriorityChange> {
         match self.until {
             Some(until) if now >= until => {
                 (self.until, self.ended) = (None, now);
-                Some(Change::Lower)
+                Some(PriorityChange::Lower)
             }
             None if is_overdue => {
                 let soon = self.ended > 0 && now - self.ended < SOON;
@@ -118,7 +118,7 @@ impl Hold {
                     FIRST_HOLD
                 };
                 self.until = Some(now + self.length);
-                Some(Change::Raise)
+                Some(PriorityChange::Raise)
             }
             _ => None,
         }
@@ -126,19 +126,19 @@ impl Hold {
 }
 
 /// Watches over the thread with this number, for ever. Sends the system's refusals of its privileges once.
-pub(crate) fn watch(
-    watched: &Watched,
+pub(crate) fn raise_priority_when_late(
+    watched: &ServingState,
     served_by: libc::pid_t,
-    refused: impl FnOnce(Warnings),
+    refused: impl FnOnce(PrivilegeWarnings),
 ) -> ! {
-    let mut warnings = Warnings::default();
+    let mut warnings = PrivilegeWarnings::default();
     warnings.make_realtime();
     refused(warnings);
-    let (mut hold, mut idle_looks) = (Hold::new(), 0);
+    let (mut hold, mut idle_looks) = (RealTimeHold::new(), 0);
     loop {
         let idle = idle_looks >= IDLE_LOOKS && hold.until.is_none();
         clock::sleep(if idle { IDLE_PERIOD } else { PERIOD });
-        let (now, next) = (clock::now(), watched.due());
+        let (now, next) = (clock::monotonic_now(), watched.due());
         idle_looks = match next {
             NEVER => idle_looks.saturating_add(1),
             _ => 0,
@@ -157,9 +157,9 @@ pub(crate) fn watch(
 
 /// Collects the refusals.
 #[derive(Default)]
-pub struct Warnings(pub Vec<String>);
+pub struct PrivilegeWarnings(pub Vec<String>);
 
-impl Warnings {
+impl PrivilegeWarnings {
     fn check(&mut self, what: &str, status: libc::c_int) {
         if status != 0 {
             self.0
@@ -184,7 +184,7 @@ impl Warnings {
 
     /// Gives the calling thread real-time priority, above that of [`crate::priority`]'s, and exact timers.
     pub fn make_realtime(&mut self) {
-        if let Err(error) = set_policy(0, libc::SCHED_FIFO, 2) {
+        if let Err(error) = set_scheduling_policy(0, libc::SCHED_FIFO, 2) {
             self.0.push(format!("nothing can be real-time: {error}"));
         }
         self.sharpen_timers();
@@ -199,7 +199,7 @@ impl Warnings {
 }
 
 /// Sets the scheduling policy of a thread by its number; 0 is the calling one.
-pub fn set_policy(
+pub fn set_scheduling_policy(
     thread: libc::pid_t,
     policy: libc::c_int,
     priority: libc::c_int,
@@ -220,26 +220,26 @@ mod tests {
 
     #[test]
     fn a_server_that_is_late_again_is_real_time_for_longer() {
-        let mut hold = Hold::new();
+        let mut hold = RealTimeHold::new();
         assert_eq!(hold.look(1, false), None);
         let (mut now, mut lengths) = (10, Vec::new());
         for _ in 0..8 {
-            assert_eq!(hold.look(now, true), Some(Change::Raise));
+            assert_eq!(hold.look(now, true), Some(PriorityChange::Raise));
             assert_eq!(hold.look(now + 1, true), None);
             lengths.push(hold.length);
             now += hold.length;
-            assert_eq!(hold.look(now, true), Some(Change::Lower));
+            assert_eq!(hold.look(now, true), Some(PriorityChange::Lower));
             now += PERIOD;
         }
         assert_eq!(lengths[..3], [FIRST_HOLD, 2 * FIRST_HOLD, 4 * FIRST_HOLD]);
         assert_eq!(lengths[7], LONGEST_HOLD);
-        assert_eq!(hold.look(now + SOON, true), Some(Change::Raise));
+        assert_eq!(hold.look(now + SOON, true), Some(PriorityChange::Raise));
         assert_eq!(hold.length, FIRST_HOLD);
     }
 
     #[test]
     fn what_is_not_inside_is_never_overdue() {
-        let watched = Watched::new();
+        let watched = ServingState::new();
         assert!(!is_overdue(watched.due(), Nanos::MAX));
         watched.set_due(Some(5));
         let due = watched.due();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Nanos, SECTOR_BYTES};
 
-use crate::store::Store;
+use crate::byte_store::ByteStore;
 
 /// The effect of a power cut on a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -27,7 +27,7 @@ pub struct CutReport {
 
 /// Progress of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum WriteProgress {
     InFlight,
     /// Completed at a time, between two flushes.
     Completed {
@@ -38,13 +38,13 @@ enum State {
 }
 
 /// Whole sectors that one write replaced; a durable one no longer holds what it replaced.
-struct Record {
+struct UndoRecord {
     sectors: Range<u64>,
     old: Vec<u8>,
-    state: State,
+    state: WriteProgress,
 }
 
-impl Record {
+impl UndoRecord {
     fn old_sector(&self, sector: u64) -> &[u8] {
         let start = ((sector - self.sectors.start) * SECTOR_BYTES) as usize;
         &self.old[start..start + SECTOR_BYTES as usize]
@@ -52,16 +52,16 @@ impl Record {
 
     /// Gives back the memory of the bytes that no cut needs any more.
     fn make_durable(&mut self) -> Vec<u8> {
-        self.state = State::Durable;
+        self.state = WriteProgress::Durable;
         std::mem::take(&mut self.old)
     }
 }
 
 /// The log. Records are numbered; the first ones leave when they are durable.
 #[derive(Default)]
-pub(crate) struct UndoLog {
+pub(crate) struct PowerCutUndoLog {
     first: u64,
-    records: VecDeque<Record>,
+    records: VecDeque<UndoRecord>,
     epoch: u64,
     completed_bytes: u64,
     /// Memory for bytes that later writes replace, so that a write allocates none.
@@ -72,7 +72,7 @@ pub(crate) struct UndoLog {
 const SPARE_PIECES: usize = 1024;
 const SPARE_BYTES: usize = 64 << 10;
 
-impl UndoLog {
+impl PowerCutUndoLog {
     /// Bytes of completed writes that are not durable.
     pub fn completed_bytes(&self) -> u64 {
         self.completed_bytes
@@ -80,10 +80,10 @@ impl UndoLog {
 
     /// Enters a write with the bytes it replaces, and returns its number.
     pub fn push(&mut self, sectors: Range<u64>, replaced: &[u8]) -> u64 {
-        let state = State::InFlight;
+        let state = WriteProgress::InFlight;
         let mut old = self.spare.pop().unwrap_or_default();
         old.extend_from_slice(replaced);
-        self.records.push_back(Record {
+        self.records.push_back(UndoRecord {
             sectors,
             old,
             state,
@@ -101,18 +101,18 @@ impl UndoLog {
     pub fn complete(&mut self, number: u64, at: Nanos) {
         let record = &mut self.records[(number - self.first) as usize];
         let epoch = self.epoch;
-        record.state = State::Completed { at, epoch };
+        record.state = WriteProgress::Completed { at, epoch };
         self.completed_bytes += record.old.len() as u64;
     }
 
     /// A write is completed, and on the medium.
     pub fn make_durable(&mut self, number: u64) {
         let old = self.records[(number - self.first) as usize].make_durable();
-        keep_spare(&mut self.spare, old);
+        keep_spare_buffer(&mut self.spare, old);
         self.forget();
     }
 
-    /// A flush arrives; returns the argument for [`UndoLog::complete_flush`].
+    /// A flush arrives; returns the argument for [`PowerCutUndoLog::complete_flush`].
     pub fn start_flush(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch - 1
@@ -121,9 +121,9 @@ impl UndoLog {
     /// A flush completes: writes completed when it arrived are durable.
     pub fn complete_flush(&mut self, flushed: u64) {
         for record in &mut self.records {
-            if matches!(record.state, State::Completed { epoch, .. } if epoch <= flushed) {
+            if matches!(record.state, WriteProgress::Completed { epoch, .. } if epoch <= flushed) {
                 self.completed_bytes -= record.old.len() as u64;
-                keep_spare(&mut self.spare, record.make_durable());
+                keep_spare_buffer(&mut self.spare, record.make_durable());
             }
         }
         self.forget();
@@ -132,14 +132,14 @@ impl UndoLog {
     /// Makes durable the writes completed before a time, and the oldest beyond a number of bytes.
     pub fn write_back(&mut self, before: Nanos, most_bytes: u64) {
         for record in &mut self.records {
-            let State::Completed { at, .. } = record.state else {
+            let WriteProgress::Completed { at, .. } = record.state else {
                 continue;
             };
             if at >= before && self.completed_bytes <= most_bytes {
                 break;
             }
             self.completed_bytes -= record.old.len() as u64;
-            keep_spare(&mut self.spare, record.make_durable());
+            keep_spare_buffer(&mut self.spare, record.make_durable());
         }
         self.forget();
     }
@@ -148,7 +148,7 @@ impl UndoLog {
         while self
             .records
             .front()
-            .is_some_and(|record| record.state == State::Durable)
+            .is_some_and(|record| record.state == WriteProgress::Durable)
         {
             self.records.pop_front();
             self.first += 1;
@@ -159,18 +159,18 @@ impl UndoLog {
     ///
     /// From the newest to the oldest: the bytes that a write replaced are those of an older one, until that
     /// is undone too. A sector that a write keeps, or a durable one wrote, is settled: nothing older matters.
-    pub fn cut(&mut self, store: &dyn Store, fate: &mut Fate) -> CutReport {
+    pub fn cut(&mut self, store: &dyn ByteStore, fate: &mut UnflushedFate) -> CutReport {
         let mut report = CutReport::default();
         let mut unsettled = self.unflushed_sectors();
         for record in self.records.drain(..).rev() {
-            if record.state == State::Durable {
+            if record.state == WriteProgress::Durable {
                 let settled: Vec<u64> = unsettled.range(record.sectors).copied().collect();
                 for sector in settled {
                     unsettled.remove(&sector);
                 }
                 continue;
             }
-            let (kept, lost) = undo(&record, &mut unsettled, store, fate);
+            let (kept, lost) = undo_write(&record, &mut unsettled, store, fate);
             report.unflushed_writes += 1;
             report.kept_sectors += kept;
             report.torn_writes += u64::from(kept > 0 && lost > 0);
@@ -185,14 +185,14 @@ impl UndoLog {
         let unflushed = self
             .records
             .iter()
-            .filter(|record| record.state != State::Durable);
+            .filter(|record| record.state != WriteProgress::Durable);
         unflushed
             .flat_map(|record| record.sectors.clone())
             .collect()
     }
 }
 
-fn keep_spare(spare: &mut Vec<Vec<u8>>, mut piece: Vec<u8>) {
+fn keep_spare_buffer(spare: &mut Vec<Vec<u8>>, mut piece: Vec<u8>) {
     if spare.len() < SPARE_PIECES && (1..=SPARE_BYTES).contains(&piece.capacity()) {
         piece.clear();
         spare.push(piece);
@@ -200,11 +200,11 @@ fn keep_spare(spare: &mut Vec<Vec<u8>>, mut piece: Vec<u8>) {
 }
 
 /// Undoes one write; returns how many sectors it keeps and how many it loses.
-fn undo(
-    record: &Record,
+fn undo_write(
+    record: &UndoRecord,
     unsettled: &mut BTreeSet<u64>,
-    store: &dyn Store,
-    fate: &mut Fate,
+    store: &dyn ByteStore,
+    fate: &mut UnflushedFate,
 ) -> (u64, u64) {
     let (mut kept, mut lost) = (0, 0);
     let write = fate.of_write();
@@ -226,7 +226,7 @@ fn undo(
 // Which unflushed writes survive when the power goes.
 
 /// Draws the fate of each unflushed write, and of each of its sectors.
-pub(crate) enum Fate {
+pub(crate) enum UnflushedFate {
     /// All is lost.
     Lost,
     /// Of each write nothing, everything, or a random half of its sectors reaches the medium.
@@ -241,7 +241,7 @@ pub(crate) enum WriteFate {
     Torn,
 }
 
-impl Fate {
+impl UnflushedFate {
     /// Nothing is kept without a seed; a seed decides which subset is kept.
     pub fn new(keep_random: Option<u64>) -> Self {
         keep_random.map_or(Self::Lost, |seed| Self::Random(SplitMix::new(seed)))

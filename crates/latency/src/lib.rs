@@ -12,7 +12,7 @@ const DIGITS: u8 = 3;
 
 /// Percentiles of a distribution of times, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latency {
+pub struct LatencyPercentiles {
     /// Number of times.
     pub count: u64,
     /// Mean.
@@ -31,9 +31,9 @@ pub struct Latency {
 
 /// A high dynamic range histogram of times: 1 ns to 100 s, with a relative error of 0.1 %.
 #[derive(Clone, Debug)]
-pub struct Times(Histogram<u64>);
+pub struct LatencyHistogram(Histogram<u64>);
 
-impl Times {
+impl LatencyHistogram {
     /// An empty histogram.
     #[expect(
         clippy::new_without_default,
@@ -62,9 +62,9 @@ impl Times {
     }
 
     /// The percentiles, or `None` if nothing was counted.
-    pub fn summary(&self) -> Option<Latency> {
+    pub fn summary(&self) -> Option<LatencyPercentiles> {
         let us = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e3;
-        (!self.0.is_empty()).then(|| Latency {
+        (!self.0.is_empty()).then(|| LatencyPercentiles {
             count: self.0.len(),
             mean_us: self.0.mean() / 1e3,
             p50_us: us(0.50),
@@ -91,12 +91,12 @@ mod tests {
 
     #[test]
     fn nothing_has_no_percentiles() {
-        assert_eq!(Times::new().summary(), None);
+        assert_eq!(LatencyHistogram::new().summary(), None);
     }
 
     #[test]
     fn percentiles_are_those_of_what_was_recorded() {
-        let mut times = Times::new();
+        let mut times = LatencyHistogram::new();
         for us in 1..=1000 {
             times.record(us * 1000);
         }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn merging_counts_both() {
-        let (mut one, mut other) = (Times::new(), Times::new());
+        let (mut one, mut other) = (LatencyHistogram::new(), LatencyHistogram::new());
         one.record(1_000);
         other.record(3_000);
         one.merge(&other);

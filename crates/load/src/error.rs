@@ -49,7 +49,7 @@ impl LoadError {
             Self::Connect { .. } => {
                 "see that the server runs and admits as many connections as there are clients"
             }
-            Self::Statement { message, .. } if tells_full(message) => {
+            Self::Statement { message, .. } if reports_full_device(message) => {
                 "give the device of that role more space, or load less"
             }
             Self::Statement { .. } => "see the server's log, and try the statement by hand",
@@ -61,7 +61,7 @@ impl LoadError {
 }
 
 /// Whether an engine reports a full device, in its own words.
-fn tells_full(message: &str) -> bool {
+fn reports_full_device(message: &str) -> bool {
     ["No space left", "is full", "disk full"]
         .iter()
         .any(|words| message.contains(words))

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 
-use crate::draw::Context;
-use crate::value::Value;
+use crate::drawn_value::DrawnValue;
+use crate::value_generators::DrawingClient;
 use crate::workload::GeneratorSpec;
 
 /// A part of an expression in postfix order: a value to push, or an operation on the values pushed last.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Term {
+pub enum ExpressionTerm {
     /// Push a number.
     Number(i64),
     /// Push the value that the generator of this name drew last.
@@ -41,12 +41,12 @@ pub enum Term {
 /// An expression ready to evaluate.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
-    operations: Vec<Operation>,
+    operations: Vec<ArithmeticOperation>,
     stack: Vec<i64>,
 }
 
 #[derive(Clone, Debug)]
-enum Operation {
+enum ArithmeticOperation {
     Push(i64),
     Load(usize),
     Unary(fn(i64) -> i64),
@@ -59,16 +59,18 @@ impl Expression {
     /// # Errors
     /// Names what is unknown, or says that the terms do not add up.
     pub fn new(
-        terms: &[Term],
-        context: Context,
+        terms: &[ExpressionTerm],
+        context: DrawingClient,
         position: impl Fn(&str) -> Option<usize>,
     ) -> Result<Self, String> {
-        let operations = terms.iter().map(|term| operation(term, context, &position));
+        let operations = terms
+            .iter()
+            .map(|term| parse_operation(term, context, &position));
         let operations: Vec<_> = operations.collect::<Result<_, _>>()?;
         let depth = operations.iter().try_fold(0_usize, |depth, one| match one {
-            Operation::Push(_) | Operation::Load(_) => Some(depth + 1),
-            Operation::Unary(_) => Some(depth).filter(|&depth| depth > 0),
-            Operation::Binary(_) => depth.checked_sub(1).filter(|&left| left > 0),
+            ArithmeticOperation::Push(_) | ArithmeticOperation::Load(_) => Some(depth + 1),
+            ArithmeticOperation::Unary(_) => Some(depth).filter(|&depth| depth > 0),
+            ArithmeticOperation::Binary(_) => depth.checked_sub(1).filter(|&left| left > 0),
         });
         if depth != Some(1) {
             return Err("the terms do not leave one number".to_owned());
@@ -81,60 +83,60 @@ impl Expression {
 
     /// Write `values[slot]` from the values that it is made from; a value that is no whole number counts as
     /// 0.
-    pub fn write(&mut self, values: &mut [Value], slot: usize) {
+    pub fn write(&mut self, values: &mut [DrawnValue], slot: usize) {
         let stack = &mut self.stack;
         let pop = |stack: &mut Vec<i64>| stack.pop().expect("checked when it was made");
         for operation in &self.operations {
             let result = match operation {
-                Operation::Push(number) => *number,
-                Operation::Load(of) => values[*of].as_int().unwrap_or(0),
-                Operation::Unary(function) => function(pop(stack)),
-                Operation::Binary(function) => {
+                ArithmeticOperation::Push(number) => *number,
+                ArithmeticOperation::Load(of) => values[*of].as_int().unwrap_or(0),
+                ArithmeticOperation::Unary(function) => function(pop(stack)),
+                ArithmeticOperation::Binary(function) => {
                     let right = pop(stack);
                     function(pop(stack), right)
                 }
             };
             stack.push(result);
         }
-        values[slot] = Value::Int(pop(stack));
+        values[slot] = DrawnValue::Int(pop(stack));
     }
 }
 
-fn operation(
-    term: &Term,
-    context: Context,
+fn parse_operation(
+    term: &ExpressionTerm,
+    context: DrawingClient,
     position: impl Fn(&str) -> Option<usize>,
-) -> Result<Operation, String> {
-    let unary = |function| Ok(Operation::Unary(function));
-    let binary = |function| Ok(Operation::Binary(function));
+) -> Result<ArithmeticOperation, String> {
+    let unary = |function| Ok(ArithmeticOperation::Unary(function));
+    let binary = |function| Ok(ArithmeticOperation::Binary(function));
     match term {
-        Term::Number(number) => Ok(Operation::Push(*number)),
-        Term::Client => Ok(Operation::Push(context.client as i64)),
-        Term::Value(of) => {
+        ExpressionTerm::Number(number) => Ok(ArithmeticOperation::Push(*number)),
+        ExpressionTerm::Client => Ok(ArithmeticOperation::Push(context.client as i64)),
+        ExpressionTerm::Value(of) => {
             let found = position(of).ok_or_else(|| format!("{of:?} is unknown"))?;
-            Ok(Operation::Load(found))
+            Ok(ArithmeticOperation::Load(found))
         }
-        Term::Add => binary(i64::wrapping_add),
-        Term::Subtract => binary(i64::wrapping_sub),
-        Term::Multiply => binary(i64::wrapping_mul),
-        Term::Divide => binary(|left, right| {
+        ExpressionTerm::Add => binary(i64::wrapping_add),
+        ExpressionTerm::Subtract => binary(i64::wrapping_sub),
+        ExpressionTerm::Multiply => binary(i64::wrapping_mul),
+        ExpressionTerm::Divide => binary(|left, right| {
             if right == 0 {
                 0
             } else {
                 left.wrapping_div(right)
             }
         }),
-        Term::Remainder => binary(|left, right| {
+        ExpressionTerm::Remainder => binary(|left, right| {
             if right == 0 {
                 0
             } else {
                 left.wrapping_rem(right)
             }
         }),
-        Term::Least => binary(std::cmp::min),
-        Term::Greatest => binary(std::cmp::max),
-        Term::Absolute => unary(i64::wrapping_abs),
-        Term::Negate => unary(i64::wrapping_neg),
+        ExpressionTerm::Least => binary(std::cmp::min),
+        ExpressionTerm::Greatest => binary(std::cmp::max),
+        ExpressionTerm::Absolute => unary(i64::wrapping_abs),
+        ExpressionTerm::Negate => unary(i64::wrapping_neg),
     }
 }
 
@@ -142,12 +144,12 @@ fn operation(
 
 /// How generators of one workload, or of one table, depend on each other.
 #[derive(Debug)]
-pub(crate) struct Derivation {
+pub(crate) struct GeneratorDependencies {
     sources: Vec<Vec<usize>>,
     depths: Vec<usize>,
 }
 
-impl Derivation {
+impl GeneratorDependencies {
     /// Resolve names to positions.
     ///
     /// # Errors
@@ -165,7 +167,7 @@ impl Derivation {
             sources.into_iter().map(|of| find(name, of)).collect()
         });
         let sources: Vec<Vec<usize>> = sources.collect::<Result<_, String>>()?;
-        let depths = depths(&sources).ok_or("some are made of each other")?;
+        let depths = dependency_depths(&sources).ok_or("some are made of each other")?;
         Ok(Self { sources, depths })
     }
 
@@ -197,7 +199,7 @@ impl Derivation {
 }
 
 /// Length of the longest chain of sources before each; `None` if that has no end.
-fn depths(sources: &[Vec<usize>]) -> Option<Vec<usize>> {
+fn dependency_depths(sources: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut depths = vec![0; sources.len()];
     for _ in 0..=sources.len() {
         let deeper = |of: &Vec<usize>| of.iter().map(|&one| depths[one] + 1).max().unwrap_or(0);
@@ -230,7 +232,7 @@ impl Label {
     }
 
     /// Write `values[slot]` from the value that it is made from.
-    pub fn write(&self, values: &mut [Value], slot: usize) {
+    pub fn write(&self, values: &mut [DrawnValue], slot: usize) {
         let [source, out] = values
             .get_disjoint_mut([self.of, slot])
             .expect("nothing is made of itself");

@@ -1,36 +1,39 @@
 //! Clients of a database: closed-loop load and the filling of tables, from workloads that are data.
 //!
-//! [`Workload`] says what to do; [`Client`] is how one engine does it; [`Pool`] owns threads, time and
+//! [`ResolvedWorkload`] says what to do; [`EngineClient`] is how one engine does it; [`ClientPool`] owns threads, time and
 //! histograms. Each engine has one file, such as [`postgres`]; nothing else depends on an engine.
 
-mod client;
-mod control;
-mod draw;
-mod driver;
+mod client_session;
+mod client_worker;
+mod drawn_value;
+mod engine_client;
+mod engine_driver;
 mod error;
 mod expression;
 pub mod mariadb;
-mod plan;
 pub mod postgres;
-mod rows;
-mod session;
+mod run_control;
 pub mod sql;
-mod value;
-mod worker;
+mod table_rows;
+mod value_generators;
 mod workload;
+mod workload_plan;
 
-pub use client::{Arguments, Client, Connector, Failure, Outcome};
-pub use control::{Control, Limit, Task};
-pub use draw::{Context, Generator, Random, random};
-pub use driver::Pool;
-pub use driver::fill;
-pub use driver::{Clients, Driver};
-pub use error::LoadError;
-pub use expression::Term;
-pub use plan::Plan;
-pub use rows::Rows;
-pub use value::Value;
-pub use worker::Report;
-pub use workload::{
-    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
+pub use client_worker::LoadReport;
+pub use drawn_value::DrawnValue;
+pub use engine_client::{
+    EngineClient, EngineConnector, StatementArguments, StatementFailure, StatementOutcome,
 };
+pub use engine_driver::ClientPool;
+pub use engine_driver::fill_tables;
+pub use engine_driver::{ConnectedClients, EngineDriver};
+pub use error::LoadError;
+pub use expression::ExpressionTerm;
+pub use run_control::{ClientTask, RunControl, RunLimit};
+pub use table_rows::TableRows;
+pub use value_generators::{DrawingClient, RandomSource, ValueGenerator, random_stream};
+pub use workload::{
+    ChecksumPart, GeneratorSpec, RepeatCount, ResolvedWorkload, StatementParameter, TableSource,
+    TransactionStep, WorkloadColumn, WorkloadTable, WorkloadTransaction,
+};
+pub use workload_plan::WorkloadPlan;

@@ -7,10 +7,12 @@ use mysql_async::{
     BinaryProtocol, Conn, Error, Opts, OptsBuilder, Params, QueryResult, Statement, Value,
 };
 
-use crate::client::{Arguments, Client, Connector, Failure, Outcome};
+use crate::engine_client::{
+    EngineClient, EngineConnector, StatementArguments, StatementFailure, StatementOutcome,
+};
 use crate::error::LoadError;
-use crate::rows::Rows;
-use crate::sql::Template;
+use crate::sql::StatementTemplate;
+use crate::table_rows::TableRows;
 
 /// "Record has changed since last read", "Lock wait timeout exceeded", "Deadlock found".
 const GIVES_WAY: [u16; 3] = [1020, 1205, 1213];
@@ -27,17 +29,17 @@ impl MariadbConnector {
     /// # Errors
     /// If it is neither.
     pub fn new(address: &str) -> Result<Self, LoadError> {
-        parse(address).map(Self)
+        parse_mariadb_options(address).map(Self)
     }
 }
 
-impl Connector for MariadbConnector {
+impl EngineConnector for MariadbConnector {
     type Client = MariadbClient;
 
-    async fn connect(&self) -> Result<MariadbClient, Failure> {
+    async fn connect(&self) -> Result<MariadbClient, StatementFailure> {
         let connection = Conn::new(self.0.clone()).await;
         Ok(MariadbClient {
-            connection: connection.map_err(|error| failure(&error))?,
+            connection: connection.map_err(|error| failure_of_mariadb(&error))?,
             statements: Vec::new(),
         })
     }
@@ -46,79 +48,82 @@ impl Connector for MariadbConnector {
 /// One session of a MariaDB server.
 pub struct MariadbClient {
     connection: Conn,
-    statements: Vec<Prepared>,
+    statements: Vec<PreparedStatement>,
 }
 
-struct Prepared {
+struct PreparedStatement {
     statement: Statement,
     /// The parameter at each of its marks, which have no number.
     places: Vec<usize>,
 }
 
 impl MariadbClient {
-    async fn simple(&mut self, sql: &str) -> Result<(), Failure> {
+    async fn simple(&mut self, sql: &str) -> Result<(), StatementFailure> {
         let done = self.connection.query_drop(sql).await;
-        done.map_err(|error| failure(&error))
+        done.map_err(|error| failure_of_mariadb(&error))
     }
 }
 
-impl Client for MariadbClient {
-    async fn prepare(&mut self, statement: &Template) -> Result<(), Failure> {
+impl EngineClient for MariadbClient {
+    async fn prepare(&mut self, statement: &StatementTemplate) -> Result<(), StatementFailure> {
         let places = statement.places().collect();
         let prepared = self.connection.prep(statement.render(|_| "?".to_owned()));
-        self.statements.push(Prepared {
-            statement: prepared.await.map_err(|error| failure(&error))?,
+        self.statements.push(PreparedStatement {
+            statement: prepared.await.map_err(|error| failure_of_mariadb(&error))?,
             places,
         });
         Ok(())
     }
 
-    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, Failure> {
+    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, StatementFailure> {
         let result = self.connection.query_iter(sql).await;
-        let mut result = result.map_err(|error| failure(&error))?;
-        let row = result.next().await.map_err(|error| failure(&error))?;
+        let mut result = result.map_err(|error| failure_of_mariadb(&error))?;
+        let row = result
+            .next()
+            .await
+            .map_err(|error| failure_of_mariadb(&error))?;
         let number = row.and_then(|mut row| row.take(0));
-        let number = number.map_or(Ok(None), whole);
+        let number = number.map_or(Ok(None), whole_number);
         result
             .drop_result()
             .await
-            .map_err(|error| failure(&error))?;
+            .map_err(|error| failure_of_mariadb(&error))?;
         number
     }
 
-    async fn begin(&mut self) -> Result<(), Failure> {
+    async fn begin(&mut self) -> Result<(), StatementFailure> {
         self.simple("BEGIN").await
     }
 
     async fn execute(
         &mut self,
         statement: usize,
-        arguments: Arguments<'_>,
+        arguments: StatementArguments<'_>,
         sum: Option<&str>,
-    ) -> Result<Outcome, Failure> {
-        let Prepared { statement, places } = &self.statements[statement];
-        let values = places.iter().map(|&place| bind(arguments.get(place)));
+    ) -> Result<StatementOutcome, StatementFailure> {
+        let PreparedStatement { statement, places } = &self.statements[statement];
+        let values = places.iter().map(|&place| bind_value(arguments.get(place)));
         let parameters = match places.len() {
             0 => Params::Empty,
             _ => Params::Positional(values.collect()),
         };
         let result = self.connection.exec_iter(statement, parameters).await;
-        read(result.map_err(|error| failure(&error))?, sum).await
+        read_result(result.map_err(|error| failure_of_mariadb(&error))?, sum).await
     }
 
-    async fn commit(&mut self) -> Result<(), Failure> {
+    async fn commit(&mut self) -> Result<(), StatementFailure> {
         self.simple("COMMIT").await
     }
 
-    async fn rollback(&mut self) -> Result<(), Failure> {
+    async fn rollback(&mut self) -> Result<(), StatementFailure> {
         self.simple("ROLLBACK").await
     }
 
-    async fn append(&mut self, rows: Rows) -> Result<u64, Failure> {
-        append(&mut self.connection, rows).await
+    async fn append(&mut self, rows: TableRows) -> Result<u64, StatementFailure> {
+        append_rows(&mut self.connection, rows).await
     }
 
-    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
+    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), StatementFailure> {
         // The server takes 0 for no limit, and counts in microseconds.
         let limit_us = cap.map_or(0, |cap| cap.as_nanos().div_ceil(1000).max(1));
         let limit_s = format!("{}.{:06}", limit_us / 1_000_000, limit_us % 1_000_000);
@@ -127,11 +132,11 @@ impl Client for MariadbClient {
     }
 }
 
-fn failure(error: &Error) -> Failure {
+fn failure_of_mariadb(error: &Error) -> StatementFailure {
     let Error::Server(from_server) = error else {
-        return Failure::new(error.to_string());
+        return StatementFailure::new(error.to_string());
     };
-    Failure {
+    StatementFailure {
         message: from_server.message.clone(),
         retry: GIVES_WAY.contains(&from_server.code),
         capped: from_server.code == STATEMENT_TIMEOUT,
@@ -142,72 +147,79 @@ fn failure(error: &Error) -> Failure {
 
 /// Options of a connection, which counts the rows that an update finds and not only those that it changes,
 /// as other engines do, and keeps all its statements.
-pub(super) fn parse(text: &str) -> Result<Opts, LoadError> {
+pub(super) fn parse_mariadb_options(text: &str) -> Result<Opts, LoadError> {
     let options = if text.contains("://") {
         let url = text.replacen("mariadb://", "mysql://", 1);
-        let options = Opts::from_url(&url).map_err(|error| wrong(&error.to_string()))?;
+        let options = Opts::from_url(&url).map_err(|error| address_error(&error.to_string()))?;
         OptsBuilder::from_opts(options)
     } else {
-        keywords(text)?
+        parse_keywords(text)?
     };
     Ok(options.stmt_cache_size(0).client_found_rows(true).into())
 }
 
-fn keywords(text: &str) -> Result<OptsBuilder, LoadError> {
+fn parse_keywords(text: &str) -> Result<OptsBuilder, LoadError> {
     let mut options = OptsBuilder::default().prefer_socket(false);
     for word in text.split_whitespace() {
         let Some((keyword, value)) = word.split_once('=') else {
-            return Err(wrong(&format!("{word:?} is no keyword with a value")));
+            return Err(address_error(&format!(
+                "{word:?} is no keyword with a value"
+            )));
         };
         options = match keyword {
             "socket" => options.socket(Some(value)),
             "host" => options.ip_or_hostname(value),
             "port" => options.tcp_port(
-                (value.parse()).map_err(|_| wrong(&format!("port {value:?} is no number")))?,
+                (value.parse())
+                    .map_err(|_| address_error(&format!("port {value:?} is no number")))?,
             ),
             "user" => options.user(Some(value)),
             "password" => options.pass(Some(value)),
             "dbname" => options.db_name(Some(value)),
-            _ => return Err(wrong(&format!("unknown keyword {keyword:?}"))),
+            _ => return Err(address_error(&format!("unknown keyword {keyword:?}"))),
         };
     }
     Ok(options)
 }
 
-fn wrong(problem: &str) -> LoadError {
+fn address_error(problem: &str) -> LoadError {
     LoadError::Address(problem.to_owned())
 }
 
 // The result of a statement, and the sum of one of its columns.
 
 /// Read a result to its end.
-pub(super) async fn read(
+pub(super) async fn read_result(
     mut result: QueryResult<'_, '_, BinaryProtocol>,
     sum: Option<&str>,
-) -> Result<Outcome, Failure> {
+) -> Result<StatementOutcome, StatementFailure> {
     let columns = result.columns_ref();
     if columns.is_empty() {
         let rows = result.affected_rows();
-        return Ok(Outcome { rows, sum: 0 });
+        return Ok(StatementOutcome { rows, sum: 0 });
     }
     let named = |name: &str| columns.iter().position(|column| column.name_str() == name);
     let column = match sum {
-        Some(name) => Some(named(name).ok_or_else(|| Failure::no_column(name))?),
+        Some(name) => Some(named(name).ok_or_else(|| StatementFailure::no_column(name))?),
         None => None,
     };
-    let mut outcome = Outcome::default();
-    while let Some(mut row) = result.next().await.map_err(|error| failure(&error))? {
+    let mut outcome = StatementOutcome::default();
+    while let Some(mut row) = result
+        .next()
+        .await
+        .map_err(|error| failure_of_mariadb(&error))?
+    {
         let number = column.and_then(|column| row.take(column));
-        outcome.add(Outcome {
+        outcome.add(StatementOutcome {
             rows: 1,
-            sum: number.map_or(Ok(None), whole)?.unwrap_or(0),
+            sum: number.map_or(Ok(None), whole_number)?.unwrap_or(0),
         });
     }
     Ok(outcome)
 }
 
 /// A whole number of any of the server's types; `sum` gives decimals, which come as text.
-pub(super) fn whole(value: Value) -> Result<Option<i64>, Failure> {
+pub(super) fn whole_number(value: Value) -> Result<Option<i64>, StatementFailure> {
     let number = match &value {
         Value::NULL => return Ok(None),
         Value::Int(number) => Some(*number),
@@ -219,17 +231,19 @@ pub(super) fn whole(value: Value) -> Result<Option<i64>, Failure> {
         _ => None,
     };
     let problem = || format!("{} is not a whole number", value.as_sql(false));
-    number.map(Some).ok_or_else(|| Failure::new(problem()))
+    number
+        .map(Some)
+        .ok_or_else(|| StatementFailure::new(problem()))
 }
 
 // Values as parameters of a prepared statement.
 
 /// A value in the type that comes nearest.
-pub(super) fn bind(value: &crate::value::Value) -> Value {
+pub(super) fn bind_value(value: &crate::drawn_value::DrawnValue) -> Value {
     match value {
-        crate::value::Value::Int(number) => Value::Int(*number),
-        crate::value::Value::Float(number) => Value::Double(*number),
-        crate::value::Value::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
+        crate::drawn_value::DrawnValue::Int(number) => Value::Int(*number),
+        crate::drawn_value::DrawnValue::Float(number) => Value::Double(*number),
+        crate::drawn_value::DrawnValue::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
     }
 }
 
@@ -245,20 +259,23 @@ const STATEMENT_PARAMETERS: usize = u16::MAX as usize;
 const TRANSACTION_STATEMENTS: usize = 100;
 
 /// Append all rows.
-pub(super) async fn append(connection: &mut Conn, rows: Rows) -> Result<u64, Failure> {
-    let appended = insert_all(connection, rows).await;
-    appended.map_err(|error| failure(&error))
+pub(super) async fn append_rows(
+    connection: &mut Conn,
+    rows: TableRows,
+) -> Result<u64, StatementFailure> {
+    let appended = insert_all_rows(connection, rows).await;
+    appended.map_err(|error| failure_of_mariadb(&error))
 }
 
-async fn insert_all(connection: &mut Conn, mut rows: Rows) -> Result<u64, Error> {
+async fn insert_all_rows(connection: &mut Conn, mut rows: TableRows) -> Result<u64, Error> {
     let columns = rows.columns().count();
     let most = (STATEMENT_PARAMETERS / columns).clamp(1, STATEMENT_ROWS);
-    let one_row = connection.prep(insert(&rows, 1)).await?;
-    let many = connection.prep(insert(&rows, most)).await?;
+    let one_row = connection.prep(insert_batch(&rows, 1)).await?;
+    let many = connection.prep(insert_batch(&rows, most)).await?;
     let mut appended = 0;
     let mut open = 0;
     loop {
-        let batch = next_batch(&mut rows, most * columns);
+        let batch = next_insert_batch(&mut rows, most * columns);
         if open == 0 {
             connection.query_drop("BEGIN").await?;
         }
@@ -284,16 +301,16 @@ async fn insert_all(connection: &mut Conn, mut rows: Rows) -> Result<u64, Error>
     }
 }
 
-fn next_batch(rows: &mut Rows, most: usize) -> Vec<Value> {
+fn next_insert_batch(rows: &mut TableRows, most: usize) -> Vec<Value> {
     let mut batch = Vec::with_capacity(most);
     while batch.len() < most {
         let Some(row) = rows.next_row() else { break };
-        batch.extend(row.iter().map(bind));
+        batch.extend(row.iter().map(bind_value));
     }
     batch
 }
 
-fn insert(rows: &Rows, count: usize) -> String {
+fn insert_batch(rows: &TableRows, count: usize) -> String {
     let columns: Vec<_> = rows.columns().collect();
     let row = format!("({})", vec!["?"; columns.len()].join(", "));
     let values = vec![row; count].join(", ");
@@ -307,10 +324,11 @@ mod tests {
 
     #[test]
     fn keywords_and_urls_say_the_same() {
-        let keywords = parse("host=db port=3307 user=me password=x dbname=base").unwrap();
-        let url = parse("mariadb://me:x@db:3307/base?prefer_socket=false").unwrap();
+        let keywords =
+            parse_mariadb_options("host=db port=3307 user=me password=x dbname=base").unwrap();
+        let url = parse_mariadb_options("mariadb://me:x@db:3307/base?prefer_socket=false").unwrap();
         assert_eq!(keywords, url);
-        let socket = parse("socket=/tmp/m.sock user=me").unwrap();
+        let socket = parse_mariadb_options("socket=/tmp/m.sock user=me").unwrap();
         assert_eq!(socket.socket(), Some("/tmp/m.sock"));
     }
 
@@ -322,19 +340,19 @@ mod tests {
             ("sock=/tmp/m.sock", "\"sock\""),
             ("http://db", "http"),
         ] {
-            let message = parse(text).unwrap_err().to_string();
+            let message = parse_mariadb_options(text).unwrap_err().to_string();
             assert!(message.contains(problem), "{text}: {message}");
         }
     }
 
     #[test]
     fn whole_numbers_are_read_and_others_named() {
-        assert_eq!(whole(Value::NULL), Ok(None));
-        assert_eq!(whole(Value::Int(-7)), Ok(Some(-7)));
-        assert_eq!(whole(Value::Bytes(b"123".to_vec())), Ok(Some(123)));
+        assert_eq!(whole_number(Value::NULL), Ok(None));
+        assert_eq!(whole_number(Value::Int(-7)), Ok(Some(-7)));
+        assert_eq!(whole_number(Value::Bytes(b"123".to_vec())), Ok(Some(123)));
         for other in [Value::Double(0.5), Value::UInt(u64::MAX)] {
             assert!(
-                whole(other)
+                whole_number(other)
                     .unwrap_err()
                     .message
                     .contains("not a whole number")

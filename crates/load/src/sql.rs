@@ -2,7 +2,7 @@
 
 /// A statement with `:name` parameters, which each engine writes in its own way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template {
+pub struct StatementTemplate {
     parts: Vec<TemplatePart>,
     names: Vec<String>,
 }
@@ -13,21 +13,21 @@ enum TemplatePart {
     Parameter(usize),
 }
 
-impl Template {
+impl StatementTemplate {
     /// Find the parameters; those in quotes and comments, and `::` casts, are none.
     pub fn parse(sql: &str) -> Self {
         let mut template = Self {
             parts: Vec::new(),
             names: Vec::new(),
         };
-        for token in tokens(sql) {
+        for token in sql_tokens(sql) {
             match token {
-                Token::Name(name) => {
+                SqlToken::Name(name) => {
                     let index = template.index_of(name);
                     template.parts.push(TemplatePart::Parameter(index));
                 }
-                Token::Text(text) => template.parts.push(TemplatePart::Text(text.to_owned())),
-                Token::Semicolon => template.parts.push(TemplatePart::Text(";".to_owned())),
+                SqlToken::Text(text) => template.parts.push(TemplatePart::Text(text.to_owned())),
+                SqlToken::Semicolon => template.parts.push(TemplatePart::Text(";".to_owned())),
             }
         }
         template
@@ -38,7 +38,7 @@ impl Template {
         &self.names
     }
 
-    /// The statement with `marker(index)` for each parameter, `index` being that of [`Template::names`].
+    /// The statement with `marker(index)` for each parameter, `index` being that of [`StatementTemplate::names`].
     pub fn render(&self, marker: impl Fn(usize) -> String) -> String {
         let mut sql = String::new();
         for part in &self.parts {
@@ -50,7 +50,7 @@ impl Template {
         sql
     }
 
-    /// For each place of a parameter, in order, the index of its name in [`Template::names`]: the arguments
+    /// For each place of a parameter, in order, the index of its name in [`StatementTemplate::names`]: the arguments
     /// for engines whose markers have no number.
     pub fn places(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().filter_map(|part| match part {
@@ -69,18 +69,18 @@ impl Template {
 }
 
 /// The statements of a script, without their semicolons; pieces of nothing but comments are left out.
-pub fn split(script: &str) -> Vec<String> {
+pub fn split_script(script: &str) -> Vec<String> {
     let mut statements = vec![(String::new(), false)];
-    for token in tokens(script) {
+    for token in sql_tokens(script) {
         let (statement, has_code) = statements.last_mut().expect("never empty");
         match token {
-            Token::Semicolon => statements.push((String::new(), false)),
-            Token::Name(name) => {
+            SqlToken::Semicolon => statements.push((String::new(), false)),
+            SqlToken::Name(name) => {
                 statement.push(':');
                 statement.push_str(name);
                 *has_code = true;
             }
-            Token::Text(text) => {
+            SqlToken::Text(text) => {
                 statement.push_str(text);
                 *has_code |= !is_comment(text) && !text.trim().is_empty();
             }
@@ -93,7 +93,7 @@ pub fn split(script: &str) -> Vec<String> {
         .collect()
 }
 
-enum Token<'a> {
+enum SqlToken<'a> {
     /// Anything else: plain SQL, or one whole quotation or comment.
     Text(&'a str),
     /// A parameter, without its colon.
@@ -101,7 +101,7 @@ enum Token<'a> {
     Semicolon,
 }
 
-fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
+fn sql_tokens(sql: &str) -> impl Iterator<Item = SqlToken<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let (token, length) = first_token(&sql[..at], &sql[at..])?;
@@ -111,21 +111,21 @@ fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
 }
 
 /// The first token of `sql`, which follows `before`.
-fn first_token<'a>(before: &str, sql: &'a str) -> Option<(Token<'a>, usize)> {
-    let text = |length: usize| Some((Token::Text(&sql[..length]), length));
+fn first_token<'a>(before: &str, sql: &'a str) -> Option<(SqlToken<'a>, usize)> {
+    let text = |length: usize| Some((SqlToken::Text(&sql[..length]), length));
     match sql.chars().next()? {
-        ';' => Some((Token::Semicolon, 1)),
-        '\'' if begins_escape_string(before) => text(escape_string(sql)),
-        quote @ ('\'' | '"' | '`') => text(1 + end_of(&sql[1..], &quote.to_string())),
-        '$' => text(dollar_quotation(sql).unwrap_or(1)),
-        _ if sql.starts_with("--") => text(end_of(sql, "\n")),
-        _ if sql.starts_with("/*") => text(2 + end_of(&sql[2..], "*/")),
+        ';' => Some((SqlToken::Semicolon, 1)),
+        '\'' if begins_escape_string(before) => text(escape_string_length(sql)),
+        quote @ ('\'' | '"' | '`') => text(1 + length_through(&sql[1..], &quote.to_string())),
+        '$' => text(dollar_quoted_length(sql).unwrap_or(1)),
+        _ if sql.starts_with("--") => text(length_through(sql, "\n")),
+        _ if sql.starts_with("/*") => text(2 + length_through(&sql[2..], "*/")),
         _ if sql.starts_with("::") => text(2),
         ':' => match name_length(&sql[1..]) {
             0 => text(1),
-            length => Some((Token::Name(&sql[1..=length]), 1 + length)),
+            length => Some((SqlToken::Name(&sql[1..=length]), 1 + length)),
         },
-        _ => text(plain_length(sql)),
+        _ => text(plain_text_length(sql)),
     }
 }
 
@@ -139,7 +139,7 @@ fn begins_escape_string(before: &str) -> bool {
 }
 
 /// Length of a string with backslash escapes, or all of the text.
-fn escape_string(sql: &str) -> usize {
+fn escape_string_length(sql: &str) -> usize {
     let mut chars = sql.char_indices().skip(1);
     while let Some((at, char)) = chars.next() {
         match char {
@@ -156,7 +156,7 @@ fn is_comment(token: &str) -> bool {
 }
 
 /// Length up to and including `mark`, or all of the text.
-fn end_of(text: &str, mark: &str) -> usize {
+fn length_through(text: &str, mark: &str) -> usize {
     text.find(mark).map_or(text.len(), |at| at + mark.len())
 }
 
@@ -169,14 +169,14 @@ fn name_length(text: &str) -> usize {
 }
 
 /// Length of `$tag$ … $tag$`, if the text begins with one.
-fn dollar_quotation(sql: &str) -> Option<usize> {
+fn dollar_quoted_length(sql: &str) -> Option<usize> {
     let tag_length = 2 + name_length(&sql[1..]);
     let tag = sql.get(..tag_length).filter(|tag| tag.ends_with('$'))?;
-    Some(tag_length + end_of(&sql[tag_length..], tag))
+    Some(tag_length + length_through(&sql[tag_length..], tag))
 }
 
 /// Length of the text before anything that could be special.
-fn plain_length(sql: &str) -> usize {
+fn plain_text_length(sql: &str) -> usize {
     let special = |c: char| matches!(c, ';' | '\'' | '"' | '`' | '$' | '-' | '/' | ':');
     let first = sql.chars().next().map_or(0, char::len_utf8);
     sql[first..]

@@ -2,27 +2,27 @@
 
 use serde::Deserialize;
 
+use crate::drawn_value::DrawnValue;
 use crate::error::LoadError;
-use crate::expression::Term;
-use crate::value::Value;
+use crate::expression::ExpressionTerm;
 
 /// Tables to fill and transactions to run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
+pub struct ResolvedWorkload {
     /// Name of the workload.
     pub name: String,
     /// Pause of each client after each transaction, in milliseconds.
     pub think_ms: f64,
     /// Tables that the load phase fills.
-    pub tables: Vec<Table>,
+    pub tables: Vec<WorkloadTable>,
     /// Generators that transactions name.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<StatementParameter>,
     /// Transactions that clients run.
-    pub transactions: Vec<Transaction>,
+    pub transactions: Vec<WorkloadTransaction>,
 }
 
-impl Workload {
+impl ResolvedWorkload {
     /// Read the JSON that the Python side writes.
     pub fn parse(json: &str) -> Result<Self, LoadError> {
         serde_json::from_str(json).map_err(|error| LoadError::Workload(error.to_string()))
@@ -32,7 +32,7 @@ impl Workload {
 /// A table and how its rows are made.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Table {
+pub struct WorkloadTable {
     /// Name as the schema has it.
     pub name: String,
     /// Number of rows that generators make.
@@ -40,7 +40,7 @@ pub struct Table {
     pub rows: u64,
     /// Columns that generators fill; the others keep their defaults.
     #[serde(default)]
-    pub columns: Vec<Column>,
+    pub columns: Vec<WorkloadColumn>,
     /// The source of the rows, in place of generators.
     #[serde(default)]
     pub source: Option<TableSource>,
@@ -64,7 +64,7 @@ pub enum TableSource {
 /// A column and the generator of its values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Column {
+pub struct WorkloadColumn {
     /// Name as the schema has it.
     pub name: String,
     /// How a value is made.
@@ -74,7 +74,7 @@ pub struct Column {
 /// A named generator that statements refer to as `:name`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Parameter {
+pub struct StatementParameter {
     /// Name without the colon.
     pub name: String,
     /// How a value is made.
@@ -84,7 +84,7 @@ pub struct Parameter {
 /// A transaction of the mix.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Transaction {
+pub struct WorkloadTransaction {
     /// Name.
     pub name: String,
     /// Share of the mix, relative to the other weights.
@@ -92,28 +92,28 @@ pub struct Transaction {
     /// Each statement commits on its own: no BEGIN and no COMMIT.
     pub autocommit: bool,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TransactionStep>,
 }
 
 /// Statements that are repeated together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct TransactionStep {
     /// How often.
-    pub repeat: Repeat,
+    pub repeat: RepeatCount,
     /// Parameters drawn anew for each repetition; the others are drawn once per transaction.
     pub draw: Vec<String>,
     /// Statements.
     pub sql: Vec<String>,
     /// Its contribution to the checksum of a run, if any.
     #[serde(default)]
-    pub sum: Option<Sum>,
+    pub sum: Option<ChecksumPart>,
 }
 
 /// A step's contribution to the checksum of a run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sum {
+pub enum ChecksumPart {
     /// This column of every row that is returned; null counts as 0.
     Column(String),
     /// The value of this parameter, once for each repetition.
@@ -125,7 +125,7 @@ pub enum Sum {
 /// A number of repetitions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Repeat {
+pub enum RepeatCount {
     /// A fixed number.
     Count(u64),
     /// The value of this parameter.
@@ -211,7 +211,7 @@ pub enum GeneratorSpec {
     /// One of a list.
     Choice {
         /// What to choose from.
-        values: Vec<Value>,
+        values: Vec<DrawnValue>,
         /// Relative frequencies; equal if absent.
         weights: Option<Vec<f64>>,
     },
@@ -237,7 +237,7 @@ pub enum GeneratorSpec {
     /// Whole-number arithmetic on values that other generators drew last.
     Expression {
         /// Its terms in postfix order.
-        postfix: Vec<Term>,
+        postfix: Vec<ExpressionTerm>,
     },
 }
 
@@ -248,7 +248,7 @@ impl GeneratorSpec {
             Self::Label { of, .. } | Self::Permutation { of, .. } => vec![of],
             Self::Expression { postfix } => (postfix.iter())
                 .filter_map(|term| match term {
-                    Term::Value(of) => Some(of.as_str()),
+                    ExpressionTerm::Value(of) => Some(of.as_str()),
                     _ => None,
                 })
                 .collect(),

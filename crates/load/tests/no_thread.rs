@@ -4,7 +4,9 @@
 mod noting;
 
 use noting::Noting;
-use tierwise_load::{Control, Limit, LoadError, Plan, Pool, Task, Workload};
+use tierwise_load::{
+    ClientPool, ClientTask, LoadError, ResolvedWorkload, RunControl, RunLimit, WorkloadPlan,
+};
 
 const WORKLOAD: &str = r#"{"name": "test", "think_ms": 0, "tables": [], "parameters": [], "transactions": [
   {"name": "one", "weight": 1, "autocommit": true, "steps": [{"repeat": 1, "draw": [], "sql": ["only"]}]}]}"#;
@@ -18,8 +20,9 @@ fn limit_address_space(limit: libc::rlimit) {
 #[test]
 fn a_thread_that_cannot_be_started_is_an_error() {
     let engine = Noting::new(|_, _| Ok(()));
-    let plan = Plan::new(&Workload::parse(WORKLOAD).unwrap()).unwrap();
-    let mut pool = Pool::connect(engine.clone(), plan, 100, 1, &Control::default()).unwrap();
+    let plan = WorkloadPlan::new(&ResolvedWorkload::parse(WORKLOAD).unwrap()).unwrap();
+    let mut pool =
+        ClientPool::connect(engine.clone(), plan, 100, 1, &RunControl::default()).unwrap();
     let free = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
@@ -30,15 +33,15 @@ fn a_thread_that_cannot_be_started_is_an_error() {
         rlim_cur: pages * 4096 + (1 << 20),
         ..free
     });
-    let task = Task::mix(Limit::Transactions(200));
-    let failed = pool.run(task, &Control::default());
+    let task = ClientTask::mix(RunLimit::Transactions(200));
+    let failed = pool.run(task, &RunControl::default());
     limit_address_space(free);
     assert!(matches!(failed, Err(LoadError::Start(_))), "{failed:?}");
-    let lost = pool.run(task, &Control::default());
+    let lost = pool.run(task, &RunControl::default());
     assert_eq!(lost.unwrap_err(), LoadError::Disconnected);
-    pool.reconnect(&Control::default()).unwrap();
+    pool.reconnect(&RunControl::default()).unwrap();
     assert_eq!(
-        pool.run(task, &Control::default()).unwrap().transactions,
+        pool.run(task, &RunControl::default()).unwrap().transactions,
         200
     );
     assert!(!engine.logs().is_empty());

@@ -10,9 +10,9 @@ mod support;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use support::{SECOND, all_on, shipped, update, work};
-use tierwise_device::Library;
+use tierwise_device::ProfileLibrary;
 use tierwise_network::{Program, Scenario, replay_all};
-use tierwise_work::Grouping;
+use tierwise_work::CommitGrouping;
 
 const DEVICES: [&str; 6] = [
     "hdd-7k2",
@@ -32,8 +32,8 @@ fn placements(criterion: &mut Criterion) {
 }
 
 fn on_each(criterion: &mut Criterion, name: &str, clients: u32, span: u64, enough: Option<u64>) {
-    let work = work(clients, &update(200), Grouping::LeaderFollower);
-    let program = Program::new(work, &Library::default()).expect("work that can be run");
+    let work = work(clients, &update(200), CommitGrouping::LeaderFollower);
+    let program = Program::new(work, &ProfileLibrary::default()).expect("work that can be run");
     let mut group = criterion.benchmark_group(name);
     for device in DEVICES {
         let scenario = [Scenario {

@@ -11,15 +11,17 @@ mod program;
 mod stations;
 
 pub use api::commit_settings::{CommitSettings, DelayOption, UnflushedCommits};
-pub use api::parallel::{Answer, replay, replay_all};
-pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
-pub use api::scenario::{Instance, Latency, MissAssumption, Mode, Outcome, RoleIo, Scenario};
+pub use api::parallel::{SimulationAnswer, replay, replay_all};
+pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_run_mode};
+pub use api::scenario::{
+    InstanceScenario, MissAssumption, Outcome, ReplayMode, RoleIo, Scenario, TransactionLatency,
+};
 pub use api::simulation_request::{
     JointAnswer, JointRequest, PlacementTarget, RunLength, SimulationRequest,
 };
-pub use api::summary::{
-    Demands, DeviceSummary, LockSummary, ObservedSummary, Summary, WaitSummary,
+pub use api::work_summary::{
+    DeviceSummary, LockSummary, ObservedSummary, TransactionDemands, WaitSummary, WorkSummary,
 };
-pub use kernel::run::run_together;
+pub use kernel::simulation_run::run_scenarios_together;
 pub use program::Program;
 pub use tierwise_recording::UserError;

@@ -1,8 +1,8 @@
 //! A recording's work, checked once, with values that no scenario changes.
 
-use tierwise_device::{Library, Profile};
+use tierwise_device::{Profile, ProfileLibrary};
 use tierwise_recording::ThreadClass;
-use tierwise_work::{EmulatedPath, Mechanism, Pace, RecordedDevice, Session, Step, Work};
+use tierwise_work::{EmulatedPath, Mechanism, RecordedDevice, Session, Step, TurnPace, Work};
 
 use tierwise_recording::UserError;
 
@@ -44,7 +44,7 @@ impl Program {
     ///
     /// # Errors
     /// Work without a client's session, or with an index that is out of range.
-    pub fn new(work: Work, library: &Library) -> Result<Self, UserError> {
+    pub fn new(work: Work, library: &ProfileLibrary) -> Result<Self, UserError> {
         let any = work.sessions.iter().any(is_session);
         let mut sessions = Vec::with_capacity(work.sessions.len());
         for (index, session) in work.sessions.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Program {
             check_session(&work, session)?;
             sessions.push(SessionProgram {
                 index,
-                client: session.pace == Pace::Loop && (is_session(session) || !any),
+                client: session.pace == TurnPace::Loop && (is_session(session) || !any),
                 transaction_starts: transaction_starts(session),
                 replicates_log: session.steps.contains(&Step::AwaitLog),
             });
@@ -66,8 +66,8 @@ impl Program {
         });
         let mut program = Self {
             longest_away_ns: away.max().unwrap_or(0),
-            profiles: profiles(&work, library)?,
-            paths: paths(&work, library),
+            profiles: parse_profiles(&work, library)?,
+            paths: emulated_paths(&work, library),
             signallers: Vec::new(),
             clients: sessions.iter().filter(|session| session.client).count(),
             transactions: 0,
@@ -85,7 +85,7 @@ impl Program {
         let turns = program.client_sessions().flat_map(|session| &session.turns);
         program.transactions = turns.filter(|turn| turn.ends).count();
         let steps = program.client_sessions().flat_map(|session| &session.steps);
-        program.reads = steps.filter(|step| reads(step)).count();
+        program.reads = steps.filter(|step| reads_missed_pages(step)).count();
         Ok(program)
     }
 
@@ -95,7 +95,7 @@ impl Program {
         clients.map(|session| &self.work.sessions[session.index])
     }
 
-    pub(crate) fn pace(&self, session: &SessionProgram) -> Pace {
+    pub(crate) fn pace(&self, session: &SessionProgram) -> TurnPace {
         self.work.sessions[session.index].pace
     }
 
@@ -144,17 +144,17 @@ impl Program {
 
     /// The time after which recorded work repeats.
     pub(crate) fn period_ns(&self) -> u64 {
-        let last = self.last_start(Pace::Time) + 1;
+        let last = self.last_start(TurnPace::Time) + 1;
         self.work.observed.span_ns.max(last)
     }
 
     /// The number of transactions after which it repeats.
     pub(crate) fn period_transactions(&self) -> u64 {
-        let last = self.last_start(Pace::Work) + 1;
+        let last = self.last_start(TurnPace::Work) + 1;
         (self.transactions() as u64).max(last)
     }
 
-    fn last_start(&self, pace: Pace) -> u64 {
+    fn last_start(&self, pace: TurnPace) -> u64 {
         let sessions = self.work.sessions.iter();
         let paced = sessions.filter(|session| session.pace == pace && !session.turns.is_empty());
         paced
@@ -187,11 +187,14 @@ impl Program {
 }
 
 /// Whether a step reads what the page cache did not hold.
-pub(crate) fn reads(step: &Step) -> bool {
+pub(crate) fn reads_missed_pages(step: &Step) -> bool {
     matches!(step, Step::Read { .. } | Step::Submit { write: false, .. })
 }
 
-fn profiles(work: &Work, library: &Library) -> Result<Vec<Option<Profile>>, UserError> {
+fn parse_profiles(
+    work: &Work,
+    library: &ProfileLibrary,
+) -> Result<Vec<Option<Profile>>, UserError> {
     let parse = |(index, device): (usize, &RecordedDevice)| {
         let name = format!("devices[{index}].profile");
         let text = device.profile.as_ref();
@@ -204,7 +207,7 @@ fn profiles(work: &Work, library: &Library) -> Result<Vec<Option<Profile>>, User
 }
 
 /// A stranger's profile that cannot be read is left out.
-fn paths(work: &Work, library: &Library) -> Vec<(Profile, EmulatedPath)> {
+fn emulated_paths(work: &Work, library: &ProfileLibrary) -> Vec<(Profile, EmulatedPath)> {
     let parse = |(text, path): &(String, EmulatedPath)| {
         let profile = Profile::parse_with(text, "profile", library).ok()?;
         Some((profile, path.clone()))
@@ -213,7 +216,9 @@ fn paths(work: &Work, library: &Library) -> Vec<(Profile, EmulatedPath)> {
 }
 
 fn is_session(session: &Session) -> bool {
-    session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
+    session.class == ThreadClass::Session
+        && session.pace == TurnPace::Loop
+        && !session.turns.is_empty()
 }
 
 fn transaction_starts(session: &Session) -> Vec<u32> {
@@ -229,7 +234,7 @@ fn check_session(work: &Work, session: &Session) -> Result<(), UserError> {
             "record again; if it recurs, it is a defect of tierwise",
         ))
     };
-    if session.pace != Pace::Loop && session.starts.len() != session.turns.len() {
+    if session.pace != TurnPace::Loop && session.starts.len() != session.turns.len() {
         return broken("turns without a start");
     }
     let end = session.steps.len() as u64;

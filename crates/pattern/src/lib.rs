@@ -61,8 +61,8 @@ impl Pattern {
     ///
     /// # Panics
     /// If the span is shorter than one block.
-    pub fn requests(&self, span_sectors: u64, seed: u64) -> Requests {
-        Requests::new(self, span_sectors, seed)
+    pub fn requests(&self, span_sectors: u64, seed: u64) -> PatternRequests {
+        PatternRequests::new(self, span_sectors, seed)
     }
 }
 
@@ -70,7 +70,7 @@ impl Pattern {
 
 /// The endless stream of a pattern's requests; allocates nothing.
 #[derive(Clone, Debug)]
-pub struct Requests {
+pub struct PatternRequests {
     pattern: Pattern,
     random: Xoshiro256PlusPlus,
     blocks: u64,
@@ -78,7 +78,7 @@ pub struct Requests {
     writes_since_flush: u32,
 }
 
-impl Requests {
+impl PatternRequests {
     pub(crate) fn new(pattern: &Pattern, span_sectors: u64, seed: u64) -> Self {
         let blocks = span_sectors / u64::from(pattern.block_sectors());
         assert!(blocks > 0, "a span shorter than one block");
@@ -111,7 +111,7 @@ impl Requests {
     }
 }
 
-impl Iterator for Requests {
+impl Iterator for PatternRequests {
     type Item = Request;
 
     fn next(&mut self) -> Option<Request> {
@@ -173,12 +173,12 @@ impl Pattern {
         };
         let (kind, size) = rest.rsplit_once('-').ok_or_else(|| wrong("is not known"))?;
         let block = parse_size(size).ok_or_else(|| wrong("has no valid size"))?;
-        let pattern = of_kind(kind, block).ok_or_else(|| wrong("is not known"))?;
+        let pattern = pattern_of_kind(kind, block).ok_or_else(|| wrong("is not known"))?;
         Ok(pattern.with_depth(depth))
     }
 }
 
-fn of_kind(kind: &str, block_bytes: u32) -> Option<Pattern> {
+fn pattern_of_kind(kind: &str, block_bytes: u32) -> Option<Pattern> {
     Some(match kind {
         "randread" => Pattern::read(true, block_bytes),
         "randwrite" => Pattern::write(true, block_bytes),
@@ -247,7 +247,7 @@ const FOUR_KIB: u32 = 4096;
 
 /// One figure of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct BenchmarkFigure {
     /// As the benchmark prints it.
     pub title: &'static str,
     /// The name that [`Pattern::parse`] accepts.
@@ -258,43 +258,47 @@ pub struct Line {
 
 /// The four lines of CrystalDiskMark 8, read then write: sequential 1 MiB at depth 8 and 1, random 4 KiB at
 /// depth 32 and 1, each from one thread.
-pub const CRYSTALDISKMARK: [Line; 8] = [
-    line(
+pub const CRYSTALDISKMARK: [BenchmarkFigure; 8] = [
+    benchmark_figure(
         "SEQ1M Q8T1",
         "seq1m-q8t1-read",
         Pattern::read(false, MIB).with_depth(8),
     ),
-    line("SEQ1M Q1T1", "seq1m-q1t1-read", Pattern::read(false, MIB)),
-    line(
+    benchmark_figure("SEQ1M Q1T1", "seq1m-q1t1-read", Pattern::read(false, MIB)),
+    benchmark_figure(
         "RND4K Q32T1",
         "rnd4k-q32t1-read",
         Pattern::read(true, FOUR_KIB).with_depth(32),
     ),
-    line(
+    benchmark_figure(
         "RND4K Q1T1",
         "rnd4k-q1t1-read",
         Pattern::read(true, FOUR_KIB),
     ),
-    line(
+    benchmark_figure(
         "SEQ1M Q8T1",
         "seq1m-q8t1-write",
         Pattern::write(false, MIB).with_depth(8),
     ),
-    line("SEQ1M Q1T1", "seq1m-q1t1-write", Pattern::write(false, MIB)),
-    line(
+    benchmark_figure("SEQ1M Q1T1", "seq1m-q1t1-write", Pattern::write(false, MIB)),
+    benchmark_figure(
         "RND4K Q32T1",
         "rnd4k-q32t1-write",
         Pattern::write(true, FOUR_KIB).with_depth(32),
     ),
-    line(
+    benchmark_figure(
         "RND4K Q1T1",
         "rnd4k-q1t1-write",
         Pattern::write(true, FOUR_KIB),
     ),
 ];
 
-const fn line(title: &'static str, name: &'static str, pattern: Pattern) -> Line {
-    Line {
+const fn benchmark_figure(
+    title: &'static str,
+    name: &'static str,
+    pattern: Pattern,
+) -> BenchmarkFigure {
+    BenchmarkFigure {
         title,
         name,
         pattern,

@@ -1,20 +1,23 @@
 //! Measures a real device: timed requests past the page cache, at a given depth.
 //!
-//! [`Target`] is the measured device or file, [`run`] lets an engine serve requests from it, and a [`Sink`]
-//! takes each request's time: [`Counted`] for distributions and rates, [`Trace`] for every single one.
-//! [`measure`] and [`trace`] do both steps at once.
+//! [`MeasuredTarget`] is the measured device or file, [`run_requests`] lets an engine serve requests from it, and a [`CompletionSink`]
+//! takes each request's time: [`CountedRequests`] for distributions and rates, [`RequestTimes`] for every single one.
+//! [`measure_pattern`] and [`time_listed_requests`] do both steps at once.
 
 use std::io;
 use std::path::PathBuf;
 
-mod buffer;
-mod engine;
-mod target;
-mod threads;
-mod uring;
+mod aligned_buffers;
+mod measured_target;
+mod probe_engine;
+mod thread_engine;
+mod uring_engine;
 
-pub use engine::{Counted, Done, Engine, Limit, Measured, Sink, Trace, fill, measure, run, trace};
-pub use target::Target;
+pub use measured_target::MeasuredTarget;
+pub use probe_engine::{
+    CompletionSink, CountedRequests, DoneRequest, MeasuredRun, ProbeEngine, ProbeLimit,
+    RequestTimes, fill_target, measure_pattern, run_requests, time_listed_requests,
+};
 
 // Errors of a probe, and their fixes.
 

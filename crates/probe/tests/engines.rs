@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tierwise_device::{Op, Request};
-use tierwise_probe::{Counted, Engine, Limit, ProbeError, Sink, Target, Trace, fill, run};
+use tierwise_probe::{
+    CompletionSink, CountedRequests, MeasuredTarget, ProbeEngine, ProbeError, ProbeLimit,
+    RequestTimes, fill_target, run_requests,
+};
 
-const ENGINES: [Engine; 2] = [Engine::IoUring, Engine::Threads];
+const ENGINES: [ProbeEngine; 2] = [ProbeEngine::IoUring, ProbeEngine::Threads];
 const SIZE_BYTES: u64 = 4 << 20;
 
 struct Scratch(PathBuf);
@@ -31,18 +34,18 @@ fn request(op: Op, sector: u64, sectors: u32) -> Request {
 }
 
 fn serve(
-    target: &Target,
-    engine: Engine,
+    target: &MeasuredTarget,
+    engine: ProbeEngine,
     requests: Vec<Request>,
     depth: u32,
-    sink: &mut (impl Sink + Send),
+    sink: &mut (impl CompletionSink + Send),
 ) -> Result<u64, ProbeError> {
-    let limit = Limit {
+    let limit = ProbeLimit {
         depth,
         time: Duration::from_secs(60),
     };
     let stop = AtomicBool::new(false);
-    run(
+    run_requests(
         target,
         engine,
         requests.into_iter(),
@@ -53,15 +56,15 @@ fn serve(
     )
 }
 
-fn each(name: &str, test: impl Fn(Engine, &Target, &Scratch)) {
+fn each(name: &str, test: impl Fn(ProbeEngine, &MeasuredTarget, &Scratch)) {
     for engine in ENGINES {
-        if engine == Engine::IoUring && Engine::best() != Engine::IoUring {
+        if engine == ProbeEngine::IoUring && ProbeEngine::best() != ProbeEngine::IoUring {
             eprintln!("this kernel gives no ring: io_uring not tested");
             continue;
         }
         let file = Scratch::new(&format!("{name}-{}", engine.name()));
-        let target = Target::create(&file.0, SIZE_BYTES).expect("a new file");
-        fill(&target, engine, &AtomicBool::new(false)).expect("room for 4 MiB");
+        let target = MeasuredTarget::create(&file.0, SIZE_BYTES).expect("a new file");
+        fill_target(&target, engine, &AtomicBool::new(false)).expect("room for 4 MiB");
         test(engine, &target, &file);
     }
 }
@@ -87,7 +90,7 @@ fn every_request_is_served_once_and_takes_time() {
             })
             .collect();
         for depth in [1, 7, 64] {
-            let mut trace = Trace::default();
+            let mut trace = RequestTimes::default();
             let elapsed_ns =
                 serve(target, engine, requests.clone(), depth, &mut trace).expect("served");
             let mut numbers: Vec<_> = trace.0.iter().map(|done| done.number).collect();
@@ -115,10 +118,10 @@ fn no_more_are_in_flight_than_the_depth() {
         let requests: Vec<_> = (0..400)
             .map(|number| request(Op::Read, number * 8, 8))
             .collect();
-        let mut trace = Trace::default();
+        let mut trace = RequestTimes::default();
         serve(target, engine, requests, 5, &mut trace).expect("served");
         let most = trace.0.iter().map(|request| {
-            let during = |other: &&tierwise_probe::Done| {
+            let during = |other: &&tierwise_probe::DoneRequest| {
                 other.start_ns <= request.start_ns && other.end_ns > request.start_ns
             };
             trace.0.iter().filter(during).count()
@@ -135,7 +138,7 @@ fn counts_add_up_by_operation() {
             request(Op::Flush, 0, 0),
             request(Op::Read, 0, 2048),
         ];
-        let mut counted = Counted::new();
+        let mut counted = CountedRequests::new();
         let elapsed_ns = serve(target, engine, requests, 1, &mut counted).expect("served");
         let measured = counted.measured(elapsed_ns);
         assert_eq!((measured.requests, measured.bytes), (2, 4096 + (1 << 20)));
@@ -172,16 +175,16 @@ fn requests_outside_the_file_and_discards_are_refused() {
 fn time_ends_an_endless_run_and_stopping_is_an_error() {
     each("end", |engine, target, _| {
         let endless = || std::iter::repeat(request(Op::Read, 0, 8));
-        let limit = Limit {
+        let limit = ProbeLimit {
             depth: 3,
             time: Duration::from_millis(30),
         };
         let stop = AtomicBool::new(false);
         let elapsed_ns =
-            run(target, engine, endless(), 4096, limit, &stop, &mut ()).expect("served");
+            run_requests(target, engine, endless(), 4096, limit, &stop, &mut ()).expect("served");
         assert!(elapsed_ns >= 30_000_000);
         stop.store(true, Ordering::Relaxed);
-        let stopped = run(target, engine, endless(), 4096, limit, &stop, &mut ());
+        let stopped = run_requests(target, engine, endless(), 4096, limit, &stop, &mut ());
         assert!(matches!(stopped, Err(ProbeError::Stopped)));
     });
 }
@@ -190,14 +193,14 @@ fn time_ends_an_endless_run_and_stopping_is_an_error() {
 fn a_file_that_is_there_is_not_touched() {
     let file = Scratch::new("there");
     fs::write(&file.0, "precious").expect("a new file");
-    let refused = Target::create(&file.0, SIZE_BYTES);
+    let refused = MeasuredTarget::create(&file.0, SIZE_BYTES);
     assert!(matches!(refused, Err(ProbeError::Open { .. })));
     assert_eq!(fs::read(&file.0).expect("readable"), b"precious");
 }
 
 #[test]
 fn a_file_system_without_direct_io_is_named() {
-    let refused = Target::open_device(std::path::Path::new("/proc/self/comm"));
+    let refused = MeasuredTarget::open_device(std::path::Path::new("/proc/self/comm"));
     assert!(
         matches!(refused, Err(ProbeError::NoDirectIo(_))),
         "procfs serves no direct I/O: {refused:?}"

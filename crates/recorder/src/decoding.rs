@@ -12,8 +12,8 @@ use std::thread::JoinHandle;
 
 use tierwise_recording::{About, Burst, Check, Losses, ThreadClass, UserError, Writer};
 
-use crate::foreign_cpu::ForeignCpu;
-use crate::host::files::Files;
+use crate::foreign_cpu::OtherProgramsCpu;
+use crate::host::files::FileDescriber;
 use crate::host::machine::{self, IdleCores, LOOKS_EACH};
 use crate::host::processes::LiveThread;
 use crate::timeline::{FileFacts, Timeline};
@@ -22,32 +22,32 @@ use crate::tracer::RawBurst;
 const MOST_WAITING_BYTES: u64 = 256 << 20;
 
 /// A recording's rows and the facts about its bursts, which grow as bursts are decoded.
-pub struct Decoding {
-    pub files: Files,
+pub struct RecordingDecoder {
+    pub files: FileDescriber,
     timeline: Timeline,
     writer: Writer,
     bursts: Vec<Burst>,
     losses: Losses,
-    cpu: ForeignCpu,
+    cpu: OtherProgramsCpu,
     /// Files that were opened, and those among them whose path is not known.
     opens: (u64, u64),
 }
 
-impl Decoding {
+impl RecordingDecoder {
     /// Begins a recording in `directory`.
-    pub fn begin(files: Files, directory: &Path) -> Result<Self, UserError> {
+    pub fn begin(files: FileDescriber, directory: &Path) -> Result<Self, UserError> {
         Ok(Self {
             timeline: Timeline::new(files.devices.ranges()),
             writer: Writer::create(directory)?,
             files,
             bursts: Vec::new(),
             losses: Losses::default(),
-            cpu: ForeignCpu::default(),
+            cpu: OtherProgramsCpu::default(),
             opens: (0, 0),
         })
     }
 
-    fn decode_received(mut self, messages: &Receiver<Message>) -> Result<Self, UserError> {
+    fn decode_received(mut self, messages: &Receiver<DecoderMessage>) -> Result<Self, UserError> {
         let mut idle = IdleCores::now();
         // Each burst with the facts of its files when it ended.
         let mut waiting: VecDeque<(Box<RawBurst>, _)> = VecDeque::new();
@@ -57,11 +57,11 @@ impl Decoding {
                 false => messages.recv_timeout(LOOKS_EACH),
             };
             match next {
-                Ok(Message::Burst(burst)) => {
+                Ok(DecoderMessage::Burst(burst)) => {
                     let facts = self.files.snapshot(&burst.paths());
                     waiting.push_back((burst, facts));
                 }
-                Ok(Message::End) => {
+                Ok(DecoderMessage::End) => {
                     machine::run_when_idle(0, false);
                     for (burst, facts) in waiting {
                         self.decode(&burst, &facts)?;
@@ -181,11 +181,11 @@ impl Decoding {
         about.losses = self.losses.clone();
         self.cpu.describe(about);
         about.checks.extend(self.timeline.checks());
-        about.checks.push(opens_check(self.opens));
+        about.checks.push(resolved_opens_check(self.opens));
     }
 }
 
-fn opens_check((opens, unresolved): (u64, u64)) -> Check {
+fn resolved_opens_check((opens, unresolved): (u64, u64)) -> Check {
     Check {
         name: "opens resolved".into(),
         passed: unresolved * 100 <= opens,
@@ -195,12 +195,12 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
 
 /// A thread that decodes.
 pub struct DecodingThread {
-    bursts: Sender<Message>,
-    thread: JoinHandle<Result<Decoding, UserError>>,
+    bursts: Sender<DecoderMessage>,
+    thread: JoinHandle<Result<RecordingDecoder, UserError>>,
     tid: i32,
 }
 
-enum Message {
+enum DecoderMessage {
     Burst(Box<RawBurst>),
     /// No more bursts come, and all that wait are to be decoded.
     End,
@@ -211,9 +211,9 @@ impl DecodingThread {
     ///
     /// # Errors
     /// If the system starts no thread.
-    pub fn start(decoding: Decoding) -> Result<Self, UserError> {
+    pub fn start(decoding: RecordingDecoder) -> Result<Self, UserError> {
         let (bursts, messages) = mpsc::channel();
-        let started = machine::spawn("tierwise-decoder", move || {
+        let started = machine::spawn_thread_with_id("tierwise-decoder", move || {
             machine::run_when_idle(0, true);
             decoding.decode_received(&messages)
         });
@@ -230,7 +230,7 @@ impl DecodingThread {
 
     pub fn burst_ended(&self, burst: RawBurst) {
         // A thread that has failed is asked for its error at the end.
-        let _ = self.bursts.send(Message::Burst(Box::new(burst)));
+        let _ = self.bursts.send(DecoderMessage::Burst(Box::new(burst)));
     }
 
     /// Leaves the bursts that wait undecoded, and waits for the one that is being decoded.
@@ -243,8 +243,8 @@ impl DecodingThread {
     }
 
     /// Decodes the remaining bursts at full speed.
-    pub fn finish(self) -> Result<Decoding, UserError> {
-        let _ = self.bursts.send(Message::End);
+    pub fn finish(self) -> Result<RecordingDecoder, UserError> {
+        let _ = self.bursts.send(DecoderMessage::End);
         machine::run_when_idle(self.tid, false);
         let ended = self.thread.join();
         ended.map_err(|_| UserError::new("the decoder ended", "report this"))?

@@ -13,7 +13,7 @@ const LEAST_SHARE: f64 = 0.005;
 
 /// Sums over bursts, of all cores together.
 #[derive(Default)]
-pub struct ForeignCpu {
+pub struct OtherProgramsCpu {
     all_ns: f64,
     foreign_ns: f64,
     stolen_ns: f64,
@@ -21,7 +21,7 @@ pub struct ForeignCpu {
     programs: BTreeMap<String, BTreeMap<i32, f64>>,
 }
 
-impl ForeignCpu {
+impl OtherProgramsCpu {
     /// Adds a burst: the machine's use, without that of the recorded threads and the recorder.
     pub fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
         let states = rows.states.iter();
@@ -67,7 +67,7 @@ impl ForeignCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::machine::CpuTime;
+    use crate::host::machine::BurstCpuTime;
     use crate::host::processes::LiveThread;
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         let ran = |pid, name: &str, time_ns| (pid, name.to_owned(), time_ns);
         let mut raw = RawBurst::default();
         raw.threads.push(thread);
-        raw.cpu = CpuTime {
+        raw.cpu = BurstCpuTime {
             all_ns: 1_000.0,
             others_ns: 900.0,
             programs: vec![
@@ -91,9 +91,9 @@ mod tests {
                 ran(9, "cc1", 200.0),
                 ran(10, "cron", 1.0),
             ],
-            ..CpuTime::default()
+            ..BurstCpuTime::default()
         };
-        let mut cpu = ForeignCpu::default();
+        let mut cpu = OtherProgramsCpu::default();
         cpu.add(&raw, &BurstRows::default());
         let mut about = About::default();
         cpu.describe(&mut about);

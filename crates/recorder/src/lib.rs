@@ -13,12 +13,12 @@ mod database {
     pub mod settings;
 }
 mod decoding;
-mod event;
 mod foreign_cpu;
 mod host;
-mod order;
 mod output;
-mod rates;
+mod recording_order;
+mod recording_rate;
+mod recording_window;
 mod request_counter;
 mod schedule;
 mod session;
@@ -26,26 +26,32 @@ mod session;
 #[path = "tests/system_calls.rs"]
 mod system_calls;
 pub mod timeline;
+mod trace_event;
 pub mod tracer;
-mod window;
 
-pub use database::clients::{clients_of, kind_of_name, merge, servers_of_now};
-pub use database::rules::role_by_path;
-pub use database::servers::{Server, Wanted, listed, require_first, root_of};
-pub use database::settings::{roles_of, settings_of};
-pub use host::block_layer::{BlockLayer, EmulatedPartition};
-pub use host::devices::Devices;
-pub use host::files::{KnownExtents, RoleOf, role_of_content};
-pub use host::machine::memory_limit_bytes;
-pub use host::paths::within;
-pub use host::processes::first_processes;
-pub use host::sockets::{Peer, Sockets};
-pub use order::{Order, record};
-pub use request_counter::{OwnedRequests, RequestCounter};
-pub use schedule::{
-    DEFAULT_LIMIT_BYTES, DEFAULT_S, Schedule, default_burst_s, default_duty, megabytes,
+pub use database::clients::{
+    client_kind_of_program, client_programs_of_server, connected_servers_now, merge_client_programs,
 };
-pub use session::{Session, Subject};
+pub use database::rules::parse_role_by_path;
+pub use database::servers::{
+    DatabaseServer, WantedDatabase, engine_of_processes, process_root, require_first_process,
+    server_list_text,
+};
+pub use database::settings::{roles_by_settings, server_settings};
+pub use host::block_layer::{BlockLayer, EmulatedPartition};
+pub use host::devices::DiscoveredDevices;
+pub use host::files::{CachedFileExtents, RoleLookup, role_of_content};
+pub use host::machine::memory_limit_bytes;
+pub use host::paths::path_within_root;
+pub use host::processes::first_processes;
+pub use host::sockets::{ConnectionPeer, SocketTable};
+pub use recording_order::{RecordingOrder, record};
+pub use recording_window::RecordingControl;
+pub use request_counter::{DeviceOwnerRequests, RequestCounter};
+pub use schedule::{
+    BurstSchedule, DEFAULT_LIMIT_BYTES, DEFAULT_S, default_burst_s, default_burst_share,
+    megabytes_text,
+};
+pub use session::{RecordedDatabase, Session};
 pub use tierwise_input::UserError;
-pub use tracer::{Places, impossible};
-pub use window::Control;
+pub use tracer::{TracerStorage, why_tracing_impossible};

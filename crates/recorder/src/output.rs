@@ -11,23 +11,23 @@ use std::{fs, io};
 use serde::{Deserialize, Serialize};
 
 use crate::UserError;
-use crate::host::directory::{Directory, sudo_caller};
-use crate::host::processes::{self, Identity};
+use crate::host::directory::{TrustedDirectory, sudo_caller};
+use crate::host::processes::{self, ProcessIdentity};
 
 const NEW: &str = "name a new directory";
 const WITH_ROOM: &str = "name a new directory on a file system with room";
 
 /// A recording that is being written; removed when this is dropped, unless it was kept.
-pub struct Output {
+pub struct UnfinishedRecording {
     out: PathBuf,
     last: OsString,
     name: OsString,
-    parent: Directory,
-    work: Directory,
-    _entry: Entry,
+    parent: TrustedDirectory,
+    work: TrustedDirectory,
+    _entry: LedgerEntry,
 }
 
-impl Output {
+impl UnfinishedRecording {
     /// Makes a directory beside `out`, which must be new, or the caller's and empty.
     pub fn begin(out: &Path) -> Result<Self, UserError> {
         let pid = std::process::id().cast_signed();
@@ -38,9 +38,9 @@ impl Output {
         let (Some(parent), Some(last)) = (whole.parent(), whole.file_name()) else {
             return Err(refused(io::ErrorKind::InvalidFilename.into()));
         };
-        let parent = Directory::open_own(parent, 0)?;
-        require_unused(&parent, last, out)?;
-        let entry = Entry::add(&parent.named().map_err(refused)?.join(name))?;
+        let parent = TrustedDirectory::open_own(parent, 0)?;
+        require_unused_directory(&parent, last, out)?;
+        let entry = LedgerEntry::add(&parent.named().map_err(refused)?.join(name))?;
         let work = parent.make(OsStr::new(name), 0o700).map_err(refused)?;
         Ok(Self {
             out: out.to_owned(),
@@ -82,7 +82,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for UnfinishedRecording {
     fn drop(&mut self) {
         if self.work.is_at(&self.parent, &self.name) {
             self.parent.remove_flat(&self.name);
@@ -91,7 +91,11 @@ impl Drop for Output {
 }
 
 /// Refuses a directory that holds something, is another user's, or is none.
-fn require_unused(parent: &Directory, last: &OsStr, out: &Path) -> Result<(), UserError> {
+fn require_unused_directory(
+    parent: &TrustedDirectory,
+    last: &OsStr,
+    out: &Path,
+) -> Result<(), UserError> {
     let refused = |error| UserError::at(out, error, NEW);
     let there = match parent.listed(last) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -116,54 +120,55 @@ pub const PREFIX: &str = "tierwise-record-";
 const FIX: &str = "set TIERWISE_RUN_DIR to a directory that only root may write";
 
 #[derive(Serialize, Deserialize)]
-struct Text {
+struct LedgerEntryFile {
     kind: String,
     name: String,
-    owner: Identity,
-    facts: Facts,
+    owner: ProcessIdentity,
+    facts: LedgerEntryFacts,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Facts {
+struct LedgerEntryFacts {
     path: PathBuf,
 }
 
 /// An entry of this process, removed when this is dropped; the directory must be gone by then.
-pub struct Entry(PathBuf);
+pub struct LedgerEntry(PathBuf);
 
-impl Entry {
+impl LedgerEntry {
     /// Enters a directory that is about to be made; its last name must begin with [`PREFIX`].
     pub fn add(path: &Path) -> Result<Self, UserError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = Identity::of(std::process::id().cast_signed());
+        let own = ProcessIdentity::of(std::process::id().cast_signed());
         let owner = own.ok_or_else(|| UserError::new("/proc is not mounted", "mount it"))?;
-        let text = serde_json::json!(Text {
+        let text = serde_json::json!(LedgerEntryFile {
             kind: "directory".to_owned(),
             name: name.clone().into_owned(),
             owner,
-            facts: Facts {
+            facts: LedgerEntryFacts {
                 path: path.to_owned(),
             },
         });
-        let run_dir = run_dir()?;
+        let run_dir = runtime_directory()?;
         let file = run_dir.join(format!("directory-{name}.json"));
         let draft = run_dir.join(format!(".directory-{name}"));
         let written = fs::write(&draft, text.to_string()).and_then(|()| fs::rename(&draft, &file));
-        written.map_err(|error| unusable(&file, error))?;
+        written.map_err(|error| unusable_runtime_directory(&file, error))?;
         Ok(Self(file))
     }
 }
 
-impl Drop for Entry {
+impl Drop for LedgerEntry {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
 /// Removes the directories of recorders that were killed.
-pub fn sweep() -> Result<(), UserError> {
-    let run_dir = run_dir()?;
-    let entries = fs::read_dir(&run_dir).map_err(|error| unusable(&run_dir, error))?;
+pub fn remove_killed_recordings() -> Result<(), UserError> {
+    let run_dir = runtime_directory()?;
+    let entries =
+        fs::read_dir(&run_dir).map_err(|error| unusable_runtime_directory(&run_dir, error))?;
     for file in entries.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
         let name = name.strip_prefix("directory-");
@@ -172,12 +177,12 @@ pub fn sweep() -> Result<(), UserError> {
             continue;
         };
         let text = fs::read(file.path()).unwrap_or_default();
-        let Ok(entry) = serde_json::from_slice::<Text>(&text) else {
+        let Ok(entry) = serde_json::from_slice::<LedgerEntryFile>(&text) else {
             continue;
         };
         let path = &entry.facts.path;
         if !entry.owner.alive() && path.ends_with(name) {
-            remove_flat(path);
+            remove_directory_of_files(path);
             if fs::symlink_metadata(path).is_err() {
                 let _ = fs::remove_file(file.path());
             }
@@ -186,25 +191,26 @@ pub fn sweep() -> Result<(), UserError> {
     Ok(())
 }
 
-fn remove_flat(directory: &Path) {
+fn remove_directory_of_files(directory: &Path) {
     let (parent, name) = (directory.parent(), directory.file_name());
-    if let (Some(Ok(parent)), Some(name)) = (parent.map(Directory::open_any), name) {
+    if let (Some(Ok(parent)), Some(name)) = (parent.map(TrustedDirectory::open_any), name) {
         parent.remove_flat(name);
     }
 }
 
 /// Directory of tierwise's run-time state; made on first use.
-fn run_dir() -> Result<PathBuf, UserError> {
+fn runtime_directory() -> Result<PathBuf, UserError> {
     let named = std::env::var_os("TIERWISE_RUN_DIR").filter(|name| !name.is_empty());
     let path = named.map_or_else(|| PathBuf::from("/run/tierwise"), PathBuf::from);
-    let path = std::path::absolute(&path).map_err(|error| unusable(&path, error))?;
-    Directory::open_own(&path, 0o755).map_err(|error| UserError {
+    let path =
+        std::path::absolute(&path).map_err(|error| unusable_runtime_directory(&path, error))?;
+    TrustedDirectory::open_own(&path, 0o755).map_err(|error| UserError {
         message: format!("{error}, who could have anything deleted"),
         fix: FIX.to_owned(),
     })?;
     Ok(path)
 }
 
-fn unusable(path: &Path, error: impl std::fmt::Display) -> UserError {
+fn unusable_runtime_directory(path: &Path, error: impl std::fmt::Display) -> UserError {
     UserError::at(path, error, FIX)
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tierwise_recording::{BlockOp, SECTOR_BYTES};
 
 use crate::UserError;
-use crate::event::Request;
-use crate::timeline::{DeviceRange, Extent, Extents};
-use crate::tracer::Completions;
+use crate::timeline::{DeviceRange, ExtentMap, FileExtent};
+use crate::trace_event::BlockRequest;
+use crate::tracer::RequestCompletions;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
@@ -22,7 +22,7 @@ pub struct RequestCounts {
 
 /// Requests of one device by one owner, or by no known owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnedRequests {
+pub struct DeviceOwnerRequests {
     /// Index of the device.
     pub device: u32,
     /// Number of the owner.
@@ -34,14 +34,14 @@ pub struct OwnedRequests {
 /// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to the owner of its first sector at the
 /// next [`Self::count`] after it; if there was none then, to the last known owner. A method fails if the kernel refuses.
 pub struct RequestCounter {
-    completions: Completions,
-    ledger: Ledger,
+    completions: RequestCompletions,
+    ledger: RequestCounterState,
 }
 
 #[derive(Default)]
-struct Ledger {
+struct RequestCounterState {
     devices: Vec<DeviceRange>,
-    extents: Extents,
+    extents: ExtentMap,
     counts: HashMap<(u32, Option<u32>), RequestCounts>,
 }
 
@@ -52,16 +52,16 @@ impl RequestCounter {
     /// If nothing can be recorded here.
     pub fn attach(devices: Vec<DeviceRange>) -> Result<Self, UserError> {
         Ok(Self {
-            completions: Completions::load()?,
-            ledger: Ledger {
+            completions: RequestCompletions::load()?,
+            ledger: RequestCounterState {
                 devices,
-                ..Ledger::default()
+                ..RequestCounterState::default()
             },
         })
     }
 
     /// Assigns an extent to an owner; the latest assignment wins.
-    pub fn place(&mut self, owner: u32, extent: Extent) {
+    pub fn place(&mut self, owner: u32, extent: FileExtent) {
         self.ledger.extents.insert(owner, extent);
     }
 
@@ -83,10 +83,10 @@ impl RequestCounter {
     }
 
     /// Counts the rest and returns all counts.
-    pub fn end(&mut self) -> Vec<OwnedRequests> {
+    pub fn end(&mut self) -> Vec<DeviceOwnerRequests> {
         self.count();
         let counted = self.ledger.counts.drain();
-        let owned = counted.map(|((device, owner), counts)| OwnedRequests {
+        let owned = counted.map(|((device, owner), counts)| DeviceOwnerRequests {
             device,
             owner,
             counts,
@@ -95,8 +95,8 @@ impl RequestCounter {
     }
 }
 
-impl Ledger {
-    fn enter(&mut self, request: Request) {
+impl RequestCounterState {
+    fn enter(&mut self, request: BlockRequest) {
         let (sector, sectors) = (request.sector, request.sectors);
         // The end of a request that needed flushes is reported once more, with nothing left of it.
         let op = request.op;
@@ -137,8 +137,8 @@ mod tests {
     const DATA: u32 = 1;
 
     /// One partition that begins at sector 2048, and extents by owner as they lie in it.
-    fn ledger(extents: &[(u32, u64, u64)]) -> Ledger {
-        let mut made = Ledger {
+    fn ledger(extents: &[(u32, u64, u64)]) -> RequestCounterState {
+        let mut made = RequestCounterState {
             devices: vec![DeviceRange {
                 number: NUMBER,
                 first_sector: 2048,
@@ -146,15 +146,15 @@ mod tests {
                 offset_sectors: 0,
                 device: 0,
             }],
-            ..Ledger::default()
+            ..RequestCounterState::default()
         };
         place(&mut made, extents);
         made
     }
 
-    fn place(ledger: &mut Ledger, extents: &[(u32, u64, u64)]) {
+    fn place(ledger: &mut RequestCounterState, extents: &[(u32, u64, u64)]) {
         for &(owner, sector, sectors) in extents {
-            let extent = Extent {
+            let extent = FileExtent {
                 device: 0,
                 sector,
                 sectors,
@@ -168,14 +168,14 @@ mod tests {
     fn each_owner_has_its_own_and_the_rest_is_nobodys() {
         let mut ledger = ledger(&[(LOG, 100, 8), (DATA, 200, 8)]);
         for event in [
-            Request::of(NUMBER, 2148, 8, "WS"),
-            Request::of(NUMBER, 2248, 8, "R"),
-            Request::of(NUMBER, 2249, 1, "W"),
-            Request::of(NUMBER, 2500, 16, "FWFSM"),
-            Request::of(NUMBER, 2500, 0, "FWFSM"),
-            Request::of(NUMBER, 0, 0, "FF"),
-            Request::of(NUMBER, 2000, 8, "W"),
-            Request::of(NUMBER + 1, 2148, 8, "W"),
+            BlockRequest::of(NUMBER, 2148, 8, "WS"),
+            BlockRequest::of(NUMBER, 2248, 8, "R"),
+            BlockRequest::of(NUMBER, 2249, 1, "W"),
+            BlockRequest::of(NUMBER, 2500, 16, "FWFSM"),
+            BlockRequest::of(NUMBER, 2500, 0, "FWFSM"),
+            BlockRequest::of(NUMBER, 0, 0, "FF"),
+            BlockRequest::of(NUMBER, 2000, 8, "W"),
+            BlockRequest::of(NUMBER + 1, 2148, 8, "W"),
         ] {
             ledger.enter(event);
         }
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn a_place_that_changes_hands_counts_for_the_latest_owner() {
         let mut ledger = ledger(&[(DATA, 100, 100)]);
-        ledger.enter(Request::of(NUMBER, 2190, 8, "W"));
+        ledger.enter(BlockRequest::of(NUMBER, 2190, 8, "W"));
         place(&mut ledger, &[(LOG, 140, 20)]);
-        ledger.enter(Request::of(NUMBER, 2190, 8, "W"));
+        ledger.enter(BlockRequest::of(NUMBER, 2190, 8, "W"));
         let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
         assert_eq!((writes(DATA), writes(LOG)), (1, 1));
     }

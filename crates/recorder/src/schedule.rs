@@ -28,7 +28,7 @@ const MOST_DEFAULT_DUTY: f64 = 1.0 / 10.0;
 /// Share of the time in which events are recorded, unless another is asked: 1/25, and more of a recording that is
 /// shorter than two minutes, up to 1/10.
 #[must_use]
-pub fn default_duty(seconds: f64) -> f64 {
+pub fn default_burst_share(seconds: f64) -> f64 {
     (ENOUGH_EVENTS_S / seconds).clamp(LEAST_DEFAULT_DUTY, MOST_DEFAULT_DUTY)
 }
 
@@ -48,7 +48,7 @@ pub fn default_burst_s(seconds: Option<f64>, duty: f64) -> f64 {
 ///
 /// With a duty of 1, bursts are as long as memory allows, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub struct BurstSchedule {
     /// Length of the recording; none if it lasts until it is stopped.
     pub length: Option<Duration>,
     /// Share of the time in which events are recorded.
@@ -59,7 +59,7 @@ pub struct Schedule {
     pub limit_bytes: u64,
 }
 
-impl Schedule {
+impl BurstSchedule {
     /// Of these times in seconds.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Schedule {
         if limit_bytes < LEAST_LIMIT_BYTES {
             let problem = format!(
                 "--limit: {} is too little for a burst",
-                megabytes(limit_bytes)
+                megabytes_text(limit_bytes)
             );
             return refused(problem, "use at least 1");
         }
@@ -128,23 +128,23 @@ impl Schedule {
 ///
 /// A burst at a fixed point of every period would alias with periodic work.
 #[derive(Clone, Copy, Debug)]
-pub struct Gaps {
+pub struct BurstGaps {
     state: u64,
     rest: Duration,
 }
 
-impl Default for Gaps {
+impl Default for BurstGaps {
     fn default() -> Self {
         let (state, rest) = (1, Duration::ZERO);
         Self { state, rest }
     }
 }
 
-impl Gaps {
+impl BurstGaps {
     /// Time before the next burst, of bursts of this length that cover `duty` of the time.
     pub fn before(&mut self, burst: Duration, duty: f64) -> Duration {
         let room = burst.div_f64(duty) - burst;
-        let share = EARLIEST + (1.0 - 2.0 * EARLIEST) * uniform(&mut self.state);
+        let share = EARLIEST + (1.0 - 2.0 * EARLIEST) * random_fraction(&mut self.state);
         let before = room.mul_f64(share);
         let gap = self.rest + before;
         self.rest = room - before;
@@ -153,7 +153,7 @@ impl Gaps {
 }
 
 /// A number from 0 to 1, by SplitMix64 (Steele, Lea and Flood, 2014).
-fn uniform(state: &mut u64) -> f64 {
+fn random_fraction(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -177,16 +177,16 @@ const SAFETY: u64 = 2;
 
 /// What a recording is expected to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiskSpace {
+pub struct RecordingSpaceNeed {
     /// In the end.
     pub expected_bytes: u64,
     /// Besides that while it runs, in files without names.
     pub waiting_bytes: u64,
 }
 
-impl DiskSpace {
+impl RecordingSpaceNeed {
     /// By the events of a trial, of a recording of this length.
-    pub fn expected(trial: &BurstSummary, schedule: &Schedule, length: Duration) -> Self {
+    pub fn expected(trial: &BurstSummary, schedule: &BurstSchedule, length: Duration) -> Self {
         let per_s = |count: u64| count as f64 / trial.length.as_secs_f64().max(1e-3);
         let recorded_s = schedule.recorded(length).as_secs_f64();
         let burst = per_s(trial.bytes) * schedule.burst.as_secs_f64();
@@ -207,7 +207,7 @@ impl DiskSpace {
         if free_bytes >= needed {
             return Ok(());
         }
-        let (needed, free) = (megabytes(needed), megabytes(free_bytes));
+        let (needed, free) = (megabytes_text(needed), megabytes_text(free_bytes));
         Err(UserError::new(
             format!("the recording needs {needed}, and {free} are free"),
             "name a directory on another file system, or record for a shorter time",
@@ -215,22 +215,22 @@ impl DiskSpace {
     }
 
     pub fn sentence(&self) -> String {
-        let expected = megabytes(self.expected_bytes);
+        let expected = megabytes_text(self.expected_bytes);
         let waiting = match self.waiting_bytes {
             0 => String::new(),
-            bytes => format!(", {} more until it is decoded", megabytes(bytes)),
+            bytes => format!(", {} more until it is decoded", megabytes_text(bytes)),
         };
         format!("the recording will take about {expected}{waiting}")
     }
 }
 
-pub fn size_of(events: u64) -> u64 {
+pub fn recording_bytes(events: u64) -> u64 {
     (events as f64 * EVENT_BYTES) as u64
 }
 
 /// A size in words.
 #[must_use]
-pub fn megabytes(bytes: u64) -> String {
+pub fn megabytes_text(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
@@ -238,20 +238,20 @@ pub fn megabytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn schedule_of(seconds: f64, duty: f64, burst_s: f64) -> Result<Schedule, UserError> {
-        Schedule::new(Some(seconds), duty, burst_s, DEFAULT_LIMIT_BYTES)
+    fn schedule_of(seconds: f64, duty: f64, burst_s: f64) -> Result<BurstSchedule, UserError> {
+        BurstSchedule::new(Some(seconds), duty, burst_s, DEFAULT_LIMIT_BYTES)
     }
 
     #[test]
     fn short_recordings_have_a_greater_duty_by_default() {
-        let duties = [3600.0, DEFAULT_S, 60.0, 45.0, 5.0].map(default_duty);
+        let duties = [3600.0, DEFAULT_S, 60.0, 45.0, 5.0].map(default_burst_share);
         assert_eq!(duties, [0.04, 0.04, 0.08, 0.1, 0.1]);
     }
 
     #[test]
     fn bursts_take_their_share_of_the_time_at_no_fixed_point() {
         let schedule = schedule_of(60.0, 0.1, 0.5).unwrap();
-        let mut gaps = Gaps::default();
+        let mut gaps = BurstGaps::default();
         let gaps_s: Vec<f64> = (0..200)
             .map(|_| gaps.before(schedule.burst, schedule.duty).as_secs_f64())
             .collect();
@@ -283,11 +283,11 @@ mod tests {
         assert!(message(1.0, 0.1, 10.0).contains("takes 100 s, and the recording 1 s"));
         assert!(message(60.0, 1e-5, 0.01).starts_with("--burst"));
         assert!(schedule_of(1.0, 1.0, 10.0).is_ok(), "bursts are cut");
-        let limited = Schedule::new(None, 0.1, 0.5, 1).unwrap_err().message;
+        let limited = BurstSchedule::new(None, 0.1, 0.5, 1).unwrap_err().message;
         assert!(limited.starts_with("--limit"));
     }
 
-    fn space(events: u64, bytes: u64) -> DiskSpace {
+    fn space(events: u64, bytes: u64) -> RecordingSpaceNeed {
         let schedule = schedule_of(60.0, 0.1, 0.5).unwrap();
         let trial = BurstSummary {
             clients: 1,
@@ -295,7 +295,7 @@ mod tests {
             bytes,
             length: Duration::from_millis(100),
         };
-        DiskSpace::expected(&trial, &schedule, Duration::from_secs(60))
+        RecordingSpaceNeed::expected(&trial, &schedule, Duration::from_secs(60))
     }
 
     #[test]

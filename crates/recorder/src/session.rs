@@ -7,25 +7,27 @@ use std::time::{Duration, Instant};
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
 use crate::UserError;
-use crate::database::clients::{clients_of, merge};
-use crate::decoding::{Decoding, DecodingThread};
-use crate::host::devices::Devices;
-use crate::host::files::{Files, RoleOf};
+use crate::database::clients::{client_programs_of_server, merge_client_programs};
+use crate::decoding::{DecodingThread, RecordingDecoder};
+use crate::host::devices::DiscoveredDevices;
+use crate::host::files::{FileDescriber, RoleLookup};
 use crate::host::machine;
-use crate::host::paths::entries;
-use crate::host::processes::{self, Family, Identity, open_files};
-use crate::host::sockets::Sockets;
-use crate::rates::RateMeter;
-use crate::schedule::{DiskSpace, Schedule, megabytes, size_of};
-use crate::tracer::{BurstSummary, BurstTracer, Places, clients_in, require_possible};
-use crate::window::{Bursts, Control, Course, Taken};
+use crate::host::paths::directory_entries;
+use crate::host::processes::{self, ProcessIdentity, ProcessTree, open_files};
+use crate::host::sockets::SocketTable;
+use crate::recording_rate::RecordingRateMeter;
+use crate::recording_window::{BurstTaker, RecordedAmount, RecordingControl, RecordingCourse};
+use crate::schedule::{BurstSchedule, RecordingSpaceNeed, megabytes_text, recording_bytes};
+use crate::tracer::{
+    BurstSummary, BurstTracer, TracerStorage, client_threads_in_burst, require_tracing_possible,
+};
 
 /// Between the first two looks for clients; twice as long after each further one.
 const FIRST_LOOK: Duration = Duration::from_millis(200);
 const LONGEST_BETWEEN_LOOKS: Duration = Duration::from_secs(30);
 
 /// The database that is recorded.
-pub struct Subject {
+pub struct RecordedDatabase {
     /// Its first process, if that is known.
     pub first_pid: Option<i32>,
     /// Its processes when the recording begins; their children belong to it too.
@@ -33,11 +35,11 @@ pub struct Subject {
     /// Rules of its files and threads.
     pub rules: Rules,
     /// Roles of its files in place of those of the rules.
-    pub role_of: Option<RoleOf>,
+    pub role_of: Option<RoleLookup>,
     /// Root of its files, as seen by this process; a container has its own.
     pub root: PathBuf,
     /// Devices that it may use.
-    pub devices: Devices,
+    pub devices: DiscoveredDevices,
     /// Servers of emulated disks, whose processor time counts as storage; by default those of the disks that it uses.
     pub disk_server_pids: Option<Vec<i32>>,
 }
@@ -48,24 +50,24 @@ pub struct Subject {
 pub struct Session {
     tracer: Option<BurstTracer>,
     decoder: Option<DecodingThread>,
-    meter: RateMeter,
+    meter: RecordingRateMeter,
     processes_bytes: u64,
-    schedule: Schedule,
-    course: Course,
+    schedule: BurstSchedule,
+    course: RecordingCourse,
     out: PathBuf,
     /// Events and length of the bursts that ended, and when the burst under way began.
     events: u64,
     recorded: Duration,
     burst_began: Option<Instant>,
     /// The first process of the server, if that is known.
-    server: Option<Identity>,
+    server: Option<ProcessIdentity>,
     /// As the server sees it; it is known only while the server lives.
     data_directory: Option<PathBuf>,
     /// Cores that the server may use.
     core_limit: Option<f64>,
     pids: Vec<i32>,
     /// The processes that were there when the recording began.
-    first_pids: Vec<Identity>,
+    first_pids: Vec<ProcessIdentity>,
     clients: Vec<ClientProgram>,
     /// When to look for clients again, and the time between the last two looks.
     looks: (Instant, Duration),
@@ -76,9 +78,13 @@ impl Session {
     ///
     /// # Errors
     /// If nothing can be traced here, or the file system refuses.
-    pub fn attach(subject: Subject, places: Places, schedule: Schedule) -> Result<Self, UserError> {
-        require_possible()?;
-        let mut files = Files::new(
+    pub fn attach(
+        subject: RecordedDatabase,
+        places: TracerStorage,
+        schedule: BurstSchedule,
+    ) -> Result<Self, UserError> {
+        require_tracing_possible()?;
+        let mut files = FileDescriber::new(
             subject.devices,
             subject.rules,
             subject.role_of,
@@ -92,25 +98,25 @@ impl Session {
         let servers = subject.disk_server_pids;
         let servers = servers.unwrap_or_else(|| files.devices.disk_servers());
         let tracer = BurstTracer::attach(&places, subject.pids.clone(), servers)?;
-        let decoding = Decoding::begin(files, &places.out)?;
+        let decoding = RecordingDecoder::begin(files, &places.out)?;
         Ok(Self {
             tracer: Some(tracer),
             decoder: Some(DecodingThread::start(decoding)?),
-            meter: RateMeter::start(&subject.pids),
+            meter: RecordingRateMeter::start(&subject.pids),
             processes_bytes: 0,
             schedule,
-            course: Course::default(),
+            course: RecordingCourse::default(),
             out: places.out,
             events: 0,
             recorded: Duration::ZERO,
             burst_began: None,
-            server: subject.first_pid.and_then(Identity::of),
+            server: subject.first_pid.and_then(ProcessIdentity::of),
             data_directory,
-            core_limit: subject.first_pid.and_then(machine::core_limit),
+            core_limit: subject.first_pid.and_then(machine::process_core_limit),
             first_pids: subject
                 .pids
                 .iter()
-                .filter_map(|&pid| Identity::of(pid))
+                .filter_map(|&pid| ProcessIdentity::of(pid))
                 .collect(),
             pids: subject.pids,
             clients: Vec::new(),
@@ -123,7 +129,7 @@ impl Session {
     pub fn run(
         &mut self,
         length: Option<Duration>,
-        control: &dyn Control,
+        control: &dyn RecordingControl,
     ) -> Result<(), UserError> {
         let (mut course, schedule) = (std::mem::take(&mut self.course), self.schedule);
         let ended = course.run(self, &schedule, length, control);
@@ -134,7 +140,7 @@ impl Session {
     /// Whether one of the processes of the beginning still runs.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.first_pids.iter().any(Identity::alive)
+        self.first_pids.iter().any(ProcessIdentity::alive)
     }
 
     /// Whether the recording has reached its limit: no further burst is taken.
@@ -151,7 +157,7 @@ impl Session {
         let Some(burst) = tracer.end()? else {
             return Ok(BurstSummary::default());
         };
-        let clients = clients_in(&burst);
+        let clients = client_threads_in_burst(&burst);
         let summary = burst.summary(clients.len());
         tracer.set_clients(clients);
         Ok(summary)
@@ -185,7 +191,7 @@ impl Session {
             .take()
             .map_or(Duration::ZERO, |began| began.elapsed());
         let burst = self.tracer()?.end()?;
-        let held_bytes = processes::memory_bytes(&self.pids);
+        let held_bytes = processes::processes_memory_bytes(&self.pids);
         self.processes_bytes = self.processes_bytes.max(held_bytes);
         self.meter.restart(&self.pids);
         let Some(burst) = burst else {
@@ -227,15 +233,18 @@ impl Session {
     }
 
     fn tracer(&mut self) -> Result<&mut BurstTracer, UserError> {
-        self.tracer.as_mut().ok_or_else(ended)
+        self.tracer.as_mut().ok_or_else(recording_ended_error)
     }
 
-    fn decoded(&mut self) -> Result<Decoding, UserError> {
-        self.decoder.take().ok_or_else(ended)?.finish()
+    fn decoded(&mut self) -> Result<RecordingDecoder, UserError> {
+        self.decoder
+            .take()
+            .ok_or_else(recording_ended_error)?
+            .finish()
     }
 
-    fn completed(&self, about: About, files: &Files) -> About {
-        let uncompared = RateMeter::start(&[]);
+    fn completed(&self, about: About, files: &FileDescriber) -> About {
+        let uncompared = RecordingRateMeter::start(&[]);
         let compared = !self.schedule.is_whole() || self.course.is_sampled;
         let meter = if compared { &self.meter } else { &uncompared };
         let directory = self.data_directory.as_deref();
@@ -280,16 +289,16 @@ impl Session {
 }
 
 impl Session {
-    fn processes(&self, control: &dyn Control) -> Vec<i32> {
+    fn processes(&self, control: &dyn RecordingControl) -> Vec<i32> {
         let first = self.first_pids.iter().filter(|process| process.alive());
         let first = first.map(|process| process.pid);
-        let default = || Family::now().with_descendants(&first.collect::<Vec<_>>());
+        let default = || ProcessTree::now().with_descendants(&first.collect::<Vec<_>>());
         control.processes().unwrap_or_else(default)
     }
 
     /// What the limit of its size changed.
     fn limit_warning(&self) -> Option<String> {
-        let limit = megabytes(self.schedule.limit_bytes);
+        let limit = megabytes_text(self.schedule.limit_bytes);
         if let Some(after) = self.course.full_after {
             let after_s = after.as_secs_f64();
             return Some(format!(
@@ -308,13 +317,13 @@ impl Session {
     }
 }
 
-impl Bursts for Session {
+impl BurstTaker for Session {
     fn try_out(&mut self, trial: Duration, length: Option<Duration>) -> Result<String, UserError> {
         let summary = self.find_clients(trial)?;
         let Some(length) = length else {
             return Ok("recording".to_owned());
         };
-        let space = DiskSpace::expected(&summary, &self.schedule, length);
+        let space = RecordingSpaceNeed::expected(&summary, &self.schedule, length);
         space.require(machine::free_bytes(&self.out).unwrap_or(u64::MAX))?;
         Ok(space.sentence())
     }
@@ -327,7 +336,7 @@ impl Bursts for Session {
         self.meter.end(&self.pids, false);
     }
 
-    fn begin(&mut self, control: &dyn Control) -> Result<(), UserError> {
+    fn begin(&mut self, control: &dyn RecordingControl) -> Result<(), UserError> {
         if let Some(clients) = control.clients() {
             self.set_clients(clients)?;
         }
@@ -335,7 +344,7 @@ impl Bursts for Session {
         self.begin_burst(pids)
     }
 
-    fn end(&mut self, control: &dyn Control) -> Result<u64, UserError> {
+    fn end(&mut self, control: &dyn RecordingControl) -> Result<u64, UserError> {
         let pids = self.processes(control);
         let burst = self.end_burst(pids)?;
         Ok(burst.map_or(0, |burst| burst.events))
@@ -348,18 +357,26 @@ impl Bursts for Session {
         if now < due {
             return;
         }
-        let pids = Family::now().with_descendants(&self.pids);
-        merge(&mut self.clients, clients_of(&pids, &Sockets::now()));
+        let pids = ProcessTree::now().with_descendants(&self.pids);
+        merge_client_programs(
+            &mut self.clients,
+            client_programs_of_server(&pids, &SocketTable::now()),
+        );
         self.looks = (now + each, (2 * each).min(LONGEST_BETWEEN_LOOKS));
     }
 
-    fn taken(&self) -> Result<Taken, UserError> {
-        let burst_events = self.tracer.as_ref().ok_or_else(ended)?.events();
+    fn taken(&self) -> Result<RecordedAmount, UserError> {
+        let burst_events = self
+            .tracer
+            .as_ref()
+            .ok_or_else(recording_ended_error)?
+            .events();
         let under_way = self.burst_began.map(|began| began.elapsed());
-        let files = entries(&self.out).filter_map(|file| Some(file.metadata().ok()?.len()));
-        Ok(Taken {
+        let files =
+            directory_entries(&self.out).filter_map(|file| Some(file.metadata().ok()?.len()));
+        Ok(RecordedAmount {
             burst_events,
-            bytes: size_of(self.events + burst_events).max(files.sum()),
+            bytes: recording_bytes(self.events + burst_events).max(files.sum()),
             recorded: self.recorded + under_way.unwrap_or_default(),
         })
     }
@@ -375,6 +392,6 @@ impl Drop for Session {
     }
 }
 
-fn ended() -> UserError {
+fn recording_ended_error() -> UserError {
     UserError::new("the recording has ended", "attach again for another")
 }

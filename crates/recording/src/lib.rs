@@ -4,12 +4,12 @@
 //! recording; [`NONE`] stands where there is none.
 
 mod about;
-mod check;
-mod decode;
-mod header;
+mod column_pages;
 mod manifest;
-mod pages;
+mod page_header;
+mod parquet_decoding;
 mod reader;
+mod recording_checks;
 mod redact;
 mod rows;
 mod rules;

@@ -40,7 +40,7 @@ pub(crate) fn table_path(directory: &Path, name: &str) -> PathBuf {
 }
 
 /// Whether a recording is there already.
-pub(crate) fn exists(directory: &Path) -> bool {
+pub(crate) fn recording_exists(directory: &Path) -> bool {
     directory.join(FILE).exists()
 }
 
@@ -48,12 +48,13 @@ impl Manifest {
     /// Written last and put in its place at once: a folder without it is no recording.
     pub fn write(&self, directory: &Path) -> Result<(), UserError> {
         let file = directory.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(|error| unwritable(&file, error))?;
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| unwritable_file_error(&file, error))?;
         let part = directory.join("about.json.part");
-        private_file(&part)
+        create_private_file(&part)
             .and_then(|mut opened| opened.write_all((text + "\n").as_bytes()))
             .and_then(|()| fs::rename(&part, &file))
-            .map_err(|error| unwritable(&file, error))
+            .map_err(|error| unwritable_file_error(&file, error))
     }
 
     /// Read it, and refuse a file that is no recording or is newer than this program.
@@ -62,38 +63,38 @@ impl Manifest {
         let read = tierwise_input::read(&file, Links::Refuse, MOST_BYTES);
         let bytes = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                no_recording(directory)
+                not_a_recording(directory)
             }
             _ => unreadable(&file, &error),
         })?;
-        require_ours(&file, &bytes)?;
+        require_known_version(&file, &bytes)?;
         // One part after the other: what a part does not name takes no memory.
-        let damaged = |error| damaged(&file, error);
+        let damaged = |error| damaged_file_error(&file, error);
         let about = serde_json::from_slice(&bytes).map_err(damaged)?;
-        let Tables { tables } = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let ManifestTables { tables } = serde_json::from_slice(&bytes).map_err(damaged)?;
         Ok(Self { about, tables })
     }
 }
 
 /// The part of `about.json` that tells whether it is one.
 #[derive(Deserialize)]
-struct Format {
+struct ManifestFormat {
     format: String,
 }
 
 /// The part of `about.json` that tells whether this program reads it.
 #[derive(Deserialize)]
-struct Version {
+struct ManifestVersion {
     version: u64,
 }
 
 /// The part of `about.json` that is not [`About`].
 #[derive(Deserialize)]
-struct Tables {
+struct ManifestTables {
     tables: BTreeMap<String, TableFile>,
 }
 
-fn no_recording(directory: &Path) -> UserError {
+fn not_a_recording(directory: &Path) -> UserError {
     let fix = "name a folder that tierwise record has written to its end";
     let problem = if directory.is_dir() {
         "is no recording: it has no about.json, which is written last"
@@ -103,9 +104,9 @@ fn no_recording(directory: &Path) -> UserError {
     UserError::new(format!("{} {problem}", directory.display()), fix)
 }
 
-fn require_ours(file: &Path, about: &[u8]) -> Result<(), UserError> {
-    let damaged = |problem: &dyn Display| damaged(file, problem);
-    match serde_json::from_slice::<Format>(about) {
+fn require_known_version(file: &Path, about: &[u8]) -> Result<(), UserError> {
+    let damaged = |problem: &dyn Display| damaged_file_error(file, problem);
+    match serde_json::from_slice::<ManifestFormat>(about) {
         Ok(found) if found.format == FORMAT => {}
         Err(error) if !error.is_data() => return Err(damaged(&error)),
         _ => {
@@ -115,7 +116,7 @@ fn require_ours(file: &Path, about: &[u8]) -> Result<(), UserError> {
             ));
         }
     }
-    match serde_json::from_slice::<Version>(about) {
+    match serde_json::from_slice::<ManifestVersion>(about) {
         Ok(found) if found.version == u64::from(FORMAT_VERSION) => Ok(()),
         Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(UserError::new(
             format!(
@@ -151,13 +152,13 @@ pub(crate) fn checksum(file: &File, size_bytes: u64) -> io::Result<u32> {
 }
 
 /// Counts and sums up the bytes that pass through.
-pub(crate) struct Summed<W> {
+pub(crate) struct ChecksumStream<W> {
     inner: W,
     bytes: u64,
     sum: crc32fast::Hasher,
 }
 
-impl<W: Write> Summed<W> {
+impl<W: Write> ChecksumStream<W> {
     pub fn new(inner: W) -> Self {
         Self {
             inner,
@@ -172,7 +173,7 @@ impl<W: Write> Summed<W> {
     }
 }
 
-impl<W: Write> Write for Summed<W> {
+impl<W: Write> Write for ChecksumStream<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.sum.update(&bytes[..written]);
@@ -188,20 +189,20 @@ impl<W: Write> Write for Summed<W> {
 // Files and folders of a recording, which only its owner may read from their first moment on.
 
 /// A new file; one that is there already, or a link, is refused.
-pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// A folder, with those above it that are missing; one that is there keeps its mode.
-pub(crate) fn private_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 // Errors of a recording's files.
 
 /// A file whose content cannot come from a recorder.
-pub(crate) fn damaged(file: &Path, problem: impl Display) -> UserError {
+pub(crate) fn damaged_file_error(file: &Path, problem: impl Display) -> UserError {
     let fix = "copy the recording again from where it was made, or record again";
     UserError::at(file, problem, fix)
 }
@@ -213,7 +214,7 @@ pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> UserError {
     )
 }
 
-pub(crate) fn unwritable(file: &Path, error: impl Display) -> UserError {
+pub(crate) fn unwritable_file_error(file: &Path, error: impl Display) -> UserError {
     UserError::new(
         format!("cannot write {}: {error}", file.display()),
         "name a new folder on a file system with room",

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tierwise_input::Links;
 
-use crate::decode::decode;
 use crate::manifest::{self, Manifest, TableFile, checksum, table_path};
+use crate::parquet_decoding::decode;
 use crate::schema::Table;
 use crate::{About, Block, Call, File, NONE, Recording, State, Thread, UserError};
 
@@ -20,17 +20,17 @@ impl Recording {
         let table = |name: &str| {
             tables.get(name).copied().ok_or_else(|| {
                 let file = directory.join("about.json");
-                manifest::damaged(&file, format!("tables.{name} is missing"))
+                manifest::damaged_file_error(&file, format!("tables.{name} is missing"))
             })
         };
-        require_room(
+        require_memory(
             directory,
             &[
-                stated::<Thread>(table)?,
-                stated::<File>(table)?,
-                stated::<State>(table)?,
-                stated::<Call>(table)?,
-                stated::<Block>(table)?,
+                stated_table::<Thread>(table)?,
+                stated_table::<File>(table)?,
+                stated_table::<State>(table)?,
+                stated_table::<Call>(table)?,
+                stated_table::<Block>(table)?,
             ],
         )?;
         let mut recording = Self {
@@ -88,9 +88,9 @@ impl Recording {
 }
 
 /// What `about.json` says of a table.
-fn stated<R: Table>(
+fn stated_table<R: Table>(
     tables: impl Fn(&str) -> Result<TableFile, UserError>,
-) -> Result<Stated, UserError> {
+) -> Result<StatedTable, UserError> {
     Ok((R::NAME, tables(R::NAME)?, size_of::<R>()))
 }
 
@@ -101,7 +101,7 @@ fn read_table<R: Table>(
     let expected = expected(R::NAME)?;
     let path = table_path(directory, R::NAME);
     let unreadable = |error| manifest::unreadable(&path, &error);
-    let damaged = |problem| manifest::damaged(&path, problem);
+    let damaged = |problem| manifest::damaged_file_error(&path, problem);
     let file = tierwise_input::open(&path, Links::Refuse).map_err(unreadable)?;
     let size_bytes = file.metadata().map_err(unreadable)?.len();
     if size_bytes != expected.size_bytes {
@@ -125,10 +125,10 @@ const FREE_ROWS: u64 = 1 << 19;
 const ROWS_A_BYTE: u64 = 2;
 
 /// A table's name, what `about.json` says of its file, and the memory that a row takes.
-pub(crate) type Stated = (&'static str, TableFile, usize);
+pub(crate) type StatedTable = (&'static str, TableFile, usize);
 
 /// Refuse tables of far more rows than files of their size can hold, or than fit into free memory.
-pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), UserError> {
+pub(crate) fn require_memory(directory: &Path, tables: &[StatedTable]) -> Result<(), UserError> {
     let mut needed_bytes = 0u64;
     for &(name, table, row_bytes) in tables {
         let TableFile {
@@ -136,7 +136,10 @@ pub(crate) fn require_room(directory: &Path, tables: &[Stated]) -> Result<(), Us
         } = table;
         if rows > FREE_ROWS && rows / ROWS_A_BYTE > size_bytes {
             let problem = format!("{rows} rows cannot be in {size_bytes} bytes");
-            return Err(manifest::damaged(&table_path(directory, name), problem));
+            return Err(manifest::damaged_file_error(
+                &table_path(directory, name),
+                problem,
+            ));
         }
         needed_bytes = needed_bytes.saturating_add(rows.saturating_mul(row_bytes as u64));
     }
@@ -175,7 +178,7 @@ mod tests {
             crc32: 0,
         };
         let tables = [("calls", table, 56)];
-        let refused = require_room(Path::new("r"), &tables).err();
+        let refused = require_memory(Path::new("r"), &tables).err();
         refused.map(|error| error.message)
     }
 

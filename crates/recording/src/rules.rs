@@ -76,7 +76,7 @@ impl Rules {
                 .map(|content| {
                     Ok(ContentRule {
                         offset: content.offset.into(),
-                        bytes: bytes_of(&content.hex, file)?,
+                        bytes: bytes_of_hex(&content.hex, file)?,
                         role: content.role,
                     })
                 })
@@ -188,7 +188,7 @@ fn compile(pattern: &str, file: &str) -> Result<Regex, UserError> {
 }
 
 /// Bytes from pairs of hexadecimal digits.
-fn bytes_of(hex: &str, file: &str) -> Result<Vec<u8>, UserError> {
+fn bytes_of_hex(hex: &str, file: &str) -> Result<Vec<u8>, UserError> {
     let pairs = (0..hex.len()).step_by(2);
     let bytes = pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok());
     let bytes = bytes
@@ -224,11 +224,11 @@ pub(super) struct Text {
     #[serde(default)]
     pub embedded: bool,
     pub programs: Vec<String>,
-    pub file: Vec<FileText>,
+    pub file: Vec<FileRuleText>,
     #[serde(default)]
-    pub content: Vec<ContentText>,
+    pub content: Vec<ContentRuleText>,
     #[serde(default)]
-    pub thread: Vec<ThreadText>,
+    pub thread: Vec<ThreadRuleText>,
 }
 
 /// Where the data directory is found.
@@ -240,7 +240,7 @@ pub(super) enum DataDirectory {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileText {
+pub(super) struct FileRuleText {
     pub path: String,
     #[serde(deserialize_with = "role_of_files")]
     pub role: Role,
@@ -249,7 +249,7 @@ pub(super) struct FileText {
 /// Bytes by which a file is known whatever its name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ContentText {
+pub(super) struct ContentRuleText {
     pub offset: u16,
     pub hex: String,
     #[serde(deserialize_with = "role_of_files")]
@@ -263,16 +263,16 @@ fn role_of_files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Role, D::
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ThreadText {
+pub(super) struct ThreadRuleText {
     pub process: Option<String>,
     pub command: Option<String>,
     pub thread: Option<String>,
-    pub class: ClassText,
+    pub class: ThreadClassText,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ClassText {
+pub(super) enum ThreadClassText {
     Session,
     Client,
     LogWriter,
@@ -280,14 +280,14 @@ pub(super) enum ClassText {
     Other,
 }
 
-impl From<ClassText> for ThreadClass {
-    fn from(text: ClassText) -> Self {
+impl From<ThreadClassText> for ThreadClass {
+    fn from(text: ThreadClassText) -> Self {
         match text {
-            ClassText::Session => Self::Session,
-            ClassText::Client => Self::Client,
-            ClassText::LogWriter => Self::LogWriter,
-            ClassText::Background => Self::Background,
-            ClassText::Other => Self::Other,
+            ThreadClassText::Session => Self::Session,
+            ThreadClassText::Client => Self::Client,
+            ThreadClassText::LogWriter => Self::LogWriter,
+            ThreadClassText::Background => Self::Background,
+            ThreadClassText::Other => Self::Other,
         }
     }
 }

@@ -8,11 +8,11 @@ use crate::{
 /// A number that is always there.
 macro_rules! number {
     ($field:ident) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Number {
                 get: |row: &Self| i64::try_from(row.$field).ok(),
-                set: |row, value| put(&mut row.$field, value),
+                set: |row, value| put_number(&mut row.$field, value),
                 optional: false,
             },
         )
@@ -22,7 +22,7 @@ macro_rules! number {
 /// A number with a reserved value for null.
 macro_rules! optional {
     ($field:ident, $absent:expr) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Number {
                 get: |row: &Self| {
@@ -30,7 +30,7 @@ macro_rules! optional {
                         .ok()
                         .filter(|_| row.$field != $absent)
                 },
-                set: |row, value| put_or(&mut row.$field, $absent, value),
+                set: |row, value| put_optional_number(&mut row.$field, $absent, value),
                 optional: true,
             },
         )
@@ -40,11 +40,11 @@ macro_rules! optional {
 /// A variant of an enumeration.
 macro_rules! word {
     ($field:ident, $type:ident) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Word {
                 words: $type::WORDS,
-                get: |row: &Self| Some(place(&$type::ALL, row.$field)),
+                get: |row: &Self| Some(variant_place(&$type::ALL, row.$field)),
                 set: |row, value| row.$field = $type::ALL[value.unwrap_or_default()],
                 optional: false,
             },
@@ -55,11 +55,14 @@ macro_rules! word {
 /// A variant of an enumeration, or null.
 macro_rules! optional_word {
     ($field:ident, $type:ident) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Word {
                 words: $type::WORDS,
-                get: |row: &Self| row.$field.map(|variant| place(&$type::ALL, variant)),
+                get: |row: &Self| {
+                    row.$field
+                        .map(|variant| variant_place(&$type::ALL, variant))
+                },
                 set: |row, value| row.$field = value.map(|at| $type::ALL[at]),
                 optional: true,
             },
@@ -69,7 +72,7 @@ macro_rules! optional_word {
 
 macro_rules! text {
     ($field:ident) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Text {
                 get: |row: &Self| &row.$field,
@@ -81,7 +84,7 @@ macro_rules! text {
 
 macro_rules! flag {
     ($field:ident) => {
-        Column::of(
+        TableColumn::of(
             stringify!($field),
             Cell::Flag {
                 get: |row: &Self| row.$field,
@@ -94,7 +97,7 @@ macro_rules! flag {
 impl Table for Thread {
     const NAME: &'static str = "threads";
 
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<TableColumn<Self>> {
         vec![
             row_number("thread"),
             number!(pid),
@@ -108,7 +111,7 @@ impl Table for Thread {
 impl Table for File {
     const NAME: &'static str = "files";
 
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<TableColumn<Self>> {
         vec![
             row_number("file"),
             text!(path),
@@ -122,7 +125,7 @@ impl Table for File {
 impl Table for State {
     const NAME: &'static str = "states";
 
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<TableColumn<Self>> {
         vec![
             number!(thread),
             number!(start_ns).rising(),
@@ -138,7 +141,7 @@ impl Table for State {
 impl Table for Call {
     const NAME: &'static str = "calls";
 
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<TableColumn<Self>> {
         vec![
             row_number("call"),
             number!(thread),
@@ -158,7 +161,7 @@ impl Table for Call {
 impl Table for Block {
     const NAME: &'static str = "blocks";
 
-    fn columns() -> Vec<Column<Self>> {
+    fn columns() -> Vec<TableColumn<Self>> {
         vec![
             number!(device),
             optional!(sector, UNKNOWN).rising(),
@@ -254,7 +257,7 @@ impl Role {
 }
 
 /// Place of a variant in its list.
-fn place<T: PartialEq>(all: &[T], one: T) -> usize {
+fn variant_place<T: PartialEq>(all: &[T], one: T) -> usize {
     all.iter()
         .position(|other| *other == one)
         .expect("the list has every variant")
@@ -294,7 +297,7 @@ pub(crate) enum Cell<R> {
 }
 
 /// A column.
-pub(crate) struct Column<R> {
+pub(crate) struct TableColumn<R> {
     /// Its name in the file.
     pub name: &'static str,
     /// Type of its cells.
@@ -305,7 +308,7 @@ pub(crate) struct Column<R> {
     pub added: bool,
 }
 
-impl<R> Column<R> {
+impl<R> TableColumn<R> {
     fn of(name: &'static str, cell: Cell<R>) -> Self {
         Self {
             name,
@@ -344,16 +347,16 @@ pub(crate) trait Table: Default + 'static {
     const NAME: &'static str;
 
     /// Its columns, in the order of the file.
-    fn columns() -> Vec<Column<Self>>;
+    fn columns() -> Vec<TableColumn<Self>>;
 }
 
 /// A column of the row's own number.
-fn row_number<R>(name: &'static str) -> Column<R> {
-    Column::of(name, Cell::Row).rising()
+fn row_number<R>(name: &'static str) -> TableColumn<R> {
+    TableColumn::of(name, Cell::Row).rising()
 }
 
 /// Put a number into a field, if it fits.
-fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
+fn put_number<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
     match value.map(T::try_from) {
         Some(Ok(value)) => {
             *slot = value;
@@ -364,10 +367,14 @@ fn put<T: TryFrom<i64>>(slot: &mut T, value: Option<i64>) -> bool {
 }
 
 /// The same for a field in which `absent` stands for null, and for nothing else.
-fn put_or<T: TryFrom<i64> + PartialEq>(slot: &mut T, absent: T, value: Option<i64>) -> bool {
+fn put_optional_number<T: TryFrom<i64> + PartialEq>(
+    slot: &mut T,
+    absent: T,
+    value: Option<i64>,
+) -> bool {
     if value.is_none() {
         *slot = absent;
         return true;
     }
-    put(slot, value) && *slot != absent
+    put_number(slot, value) && *slot != absent
 }

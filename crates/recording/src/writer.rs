@@ -17,9 +17,10 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use crate::manifest::{
-    self, FORMAT, Manifest, Summed, TableFile, private_file, private_folder, table_path,
+    self, ChecksumStream, FORMAT, Manifest, TableFile, create_private_file, create_private_folder,
+    table_path,
 };
-use crate::schema::{Cell, Column, Table};
+use crate::schema::{Cell, Table, TableColumn};
 use crate::{About, Block, Call, FORMAT_VERSION, File, NONE, Recording, State, Thread, UserError};
 
 /// Rows of one burst. A state's `call` counts within the burst, from 0.
@@ -47,13 +48,14 @@ impl Writer {
     /// # Errors
     /// If a recording is there already, or the folder cannot be written.
     pub fn create(directory: &Path) -> Result<Self, UserError> {
-        if manifest::exists(directory) {
+        if manifest::recording_exists(directory) {
             return Err(UserError::new(
                 format!("{} holds a recording already", directory.display()),
                 "name another folder, or remove that one",
             ));
         }
-        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
+        create_private_folder(directory)
+            .map_err(|error| manifest::unwritable_file_error(directory, error))?;
         Ok(Self {
             directory: directory.to_owned(),
             states: TableWriter::create(directory)?,
@@ -92,13 +94,14 @@ impl Writer {
         threads: Vec<Thread>,
         files: Vec<File>,
     ) -> Result<(), UserError> {
-        private_folder(directory).map_err(|error| manifest::unwritable(directory, error))?;
+        create_private_folder(directory)
+            .map_err(|error| manifest::unwritable_file_error(directory, error))?;
         let tables = [
             self.states.snapshot(directory)?,
             self.calls.snapshot(directory)?,
             self.blocks.snapshot(directory)?,
         ];
-        describe(directory, about, (threads, files), tables)
+        write_description(directory, about, (threads, files), tables)
     }
 
     /// End the recording with its final description; `about`'s format and version are filled in.
@@ -116,20 +119,23 @@ impl Writer {
             self.calls.finish()?,
             self.blocks.finish()?,
         ];
-        describe(&self.directory, about, (threads, files), tables)
+        write_description(&self.directory, about, (threads, files), tables)
     }
 }
 
 /// Write the final description of a recording whose tables of states, calls and blocks are written.
-fn describe(
+fn write_description(
     directory: &Path,
     about: About,
     (threads, files): (Vec<Thread>, Vec<File>),
     [states, calls, blocks]: [TableFile; 3],
 ) -> Result<(), UserError> {
     let tables = BTreeMap::from([
-        (Thread::NAME.to_owned(), whole_table(directory, threads)?),
-        (File::NAME.to_owned(), whole_table(directory, files)?),
+        (
+            Thread::NAME.to_owned(),
+            write_whole_table(directory, threads)?,
+        ),
+        (File::NAME.to_owned(), write_whole_table(directory, files)?),
         (State::NAME.to_owned(), states),
         (Call::NAME.to_owned(), calls),
         (Block::NAME.to_owned(), blocks),
@@ -142,7 +148,7 @@ fn describe(
     Manifest { about, tables }.write(directory)
 }
 
-fn whole_table<R: Table>(directory: &Path, rows: Vec<R>) -> Result<TableFile, UserError> {
+fn write_whole_table<R: Table>(directory: &Path, rows: Vec<R>) -> Result<TableFile, UserError> {
     let mut table = TableWriter::create(directory)?;
     table.add(rows)?;
     table.finish()
@@ -172,8 +178,8 @@ const GROUP_ROWS: usize = 1 << 18;
 /// Writes one table; rows wait in memory until there is a row group of them.
 pub(crate) struct TableWriter<R: Table> {
     path: PathBuf,
-    file: SerializedFileWriter<Summed<BufWriter<FsFile>>>,
-    columns: Vec<Column<R>>,
+    file: SerializedFileWriter<ChecksumStream<BufWriter<FsFile>>>,
+    columns: Vec<TableColumn<R>>,
     waiting: Vec<R>,
     rows: u64,
 }
@@ -184,11 +190,11 @@ impl<R: Table> TableWriter<R> {
         let path = table_path(directory, R::NAME);
         let columns = R::columns();
         let open = || -> Result<_, Box<dyn std::error::Error>> {
-            let sink = Summed::new(BufWriter::new(private_file(&path)?));
-            let (schema, properties) = (schema_of(&columns)?, properties_of(&columns)?);
+            let sink = ChecksumStream::new(BufWriter::new(create_private_file(&path)?));
+            let (schema, properties) = (parquet_schema(&columns)?, parquet_properties(&columns)?);
             Ok(SerializedFileWriter::new(sink, schema, properties)?)
         };
-        let file = open().map_err(|error| manifest::unwritable(&path, error))?;
+        let file = open().map_err(|error| manifest::unwritable_file_error(&path, error))?;
         Ok(Self {
             path,
             file,
@@ -218,12 +224,12 @@ impl<R: Table> TableWriter<R> {
     pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, UserError> {
         let mut copy = Self::create(directory)?;
         self.copy_groups(&mut copy.file)
-            .map_err(|error| manifest::unwritable(&copy.path, error))?;
+            .map_err(|error| manifest::unwritable_file_error(&copy.path, error))?;
         copy.rows = self.rows;
         if !self.waiting.is_empty() {
             require_writable(&copy.path, &copy.columns, &self.waiting)?;
             encode_group(&mut copy.file, &copy.columns, &self.waiting, copy.rows)
-                .map_err(|error| manifest::unwritable(&copy.path, error))?;
+                .map_err(|error| manifest::unwritable_file_error(&copy.path, error))?;
             copy.rows += self.waiting.len() as u64;
         }
         copy.finish()
@@ -232,7 +238,7 @@ impl<R: Table> TableWriter<R> {
     /// Copy the row groups that are on disk, without decoding them.
     fn copy_groups(
         &mut self,
-        to: &mut SerializedFileWriter<Summed<BufWriter<FsFile>>>,
+        to: &mut SerializedFileWriter<ChecksumStream<BufWriter<FsFile>>>,
     ) -> ParquetResult<()> {
         self.file.flush()?;
         let written = FsFile::open(&self.path)?;
@@ -271,13 +277,13 @@ impl<R: Table> TableWriter<R> {
                 crc32,
             })
         };
-        end().map_err(|error| manifest::unwritable(&path, error))
+        end().map_err(|error| manifest::unwritable_file_error(&path, error))
     }
 
     fn write_group(&mut self) -> Result<(), UserError> {
         require_writable(&self.path, &self.columns, &self.waiting)?;
         encode_group(&mut self.file, &self.columns, &self.waiting, self.rows)
-            .map_err(|error| manifest::unwritable(&self.path, error))?;
+            .map_err(|error| manifest::unwritable_file_error(&self.path, error))?;
         self.rows += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())
@@ -285,7 +291,11 @@ impl<R: Table> TableWriter<R> {
 }
 
 /// Refuse numbers beyond 63 bits, which no kernel returns.
-fn require_writable<R>(path: &Path, columns: &[Column<R>], rows: &[R]) -> Result<(), UserError> {
+fn require_writable<R>(
+    path: &Path,
+    columns: &[TableColumn<R>],
+    rows: &[R],
+) -> Result<(), UserError> {
     for column in columns {
         if let Cell::Number {
             get,
@@ -295,7 +305,7 @@ fn require_writable<R>(path: &Path, columns: &[Column<R>], rows: &[R]) -> Result
             && rows.iter().any(|row| get(row).is_none())
         {
             let problem = format!("a value of {} has more than 63 bits", column.name);
-            return Err(manifest::unwritable(path, problem));
+            return Err(manifest::unwritable_file_error(path, problem));
         }
     }
     Ok(())
@@ -303,7 +313,7 @@ fn require_writable<R>(path: &Path, columns: &[Column<R>], rows: &[R]) -> Result
 
 fn encode_group<R, W: Write + Send>(
     file: &mut SerializedFileWriter<W>,
-    columns: &[Column<R>],
+    columns: &[TableColumn<R>],
     rows: &[R],
     first_row: u64,
 ) -> ParquetResult<()> {
@@ -319,7 +329,7 @@ fn encode_group<R, W: Write + Send>(
 
 fn encode_column<R>(
     writer: &mut SerializedColumnWriter<'_>,
-    column: &Column<R>,
+    column: &TableColumn<R>,
     rows: &[R],
     first_row: u64,
 ) -> ParquetResult<()> {
@@ -328,11 +338,11 @@ fn encode_column<R>(
             let numbers: Vec<i64> = (0..rows.len() as u64)
                 .map(|row| i64::try_from(first_row + row).unwrap_or(i64::MAX))
                 .collect();
-            put::<Int64Type>(writer, &numbers, None)
+            put_value::<Int64Type>(writer, &numbers, None)
         }
         Cell::Number { get, optional, .. } => {
             let numbers: Vec<Option<i64>> = rows.iter().map(get).collect();
-            put_optional::<Int64Type>(writer, numbers, *optional)
+            put_optional_value::<Int64Type>(writer, numbers, *optional)
         }
         Cell::Word {
             words,
@@ -342,20 +352,20 @@ fn encode_column<R>(
         } => {
             let words: Vec<ByteArray> = words.iter().map(|&word| word.into()).collect();
             let cells = rows.iter().map(|row| get(row).map(|at| words[at].clone()));
-            put_optional::<ByteArrayType>(writer, cells.collect(), *optional)
+            put_optional_value::<ByteArrayType>(writer, cells.collect(), *optional)
         }
         Cell::Text { get, .. } => {
             let texts: Vec<ByteArray> = rows.iter().map(|row| get(row).into()).collect();
-            put::<ByteArrayType>(writer, &texts, None)
+            put_value::<ByteArrayType>(writer, &texts, None)
         }
         Cell::Flag { get, .. } => {
             let flags: Vec<bool> = rows.iter().map(get).collect();
-            put::<BoolType>(writer, &flags, None)
+            put_value::<BoolType>(writer, &flags, None)
         }
     }
 }
 
-fn put_optional<T: DataType>(
+fn put_optional_value<T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     cells: Vec<Option<T::T>>,
     optional: bool,
@@ -363,10 +373,10 @@ fn put_optional<T: DataType>(
     let levels: Option<Vec<i16>> =
         optional.then(|| cells.iter().map(|cell| cell.is_some().into()).collect());
     let values: Vec<T::T> = cells.into_iter().flatten().collect();
-    put::<T>(writer, &values, levels.as_deref())
+    put_value::<T>(writer, &values, levels.as_deref())
 }
 
-fn put<T: DataType>(
+fn put_value<T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     values: &[T::T],
     levels: Option<&[i16]>,
@@ -375,16 +385,16 @@ fn put<T: DataType>(
     Ok(())
 }
 
-fn schema_of<R>(columns: &[Column<R>]) -> ParquetResult<Arc<Type>> {
+fn parquet_schema<R>(columns: &[TableColumn<R>]) -> ParquetResult<Arc<Type>> {
     let fields = columns
         .iter()
-        .map(|column| field_of(column).map(Arc::new))
+        .map(|column| parquet_field(column).map(Arc::new))
         .collect::<ParquetResult<_>>()?;
     let schema = Type::group_type_builder("recording").with_fields(fields);
     Ok(Arc::new(schema.build()?))
 }
 
-fn field_of<R>(column: &Column<R>) -> ParquetResult<Type> {
+fn parquet_field<R>(column: &TableColumn<R>) -> ParquetResult<Type> {
     let (physical, converted) = match column.cell {
         Cell::Row | Cell::Number { .. } => (Physical::INT64, ConvertedType::NONE),
         Cell::Word { .. } | Cell::Text { .. } => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
@@ -401,7 +411,7 @@ fn field_of<R>(column: &Column<R>) -> ParquetResult<Type> {
 }
 
 /// Zstandard; difference encoding for rising values, a dictionary for the rest.
-fn properties_of<R>(columns: &[Column<R>]) -> ParquetResult<Arc<WriterProperties>> {
+fn parquet_properties<R>(columns: &[TableColumn<R>]) -> ParquetResult<Arc<WriterProperties>> {
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_created_by(format!("tierwise {}", env!("CARGO_PKG_VERSION")))

@@ -1,20 +1,20 @@
 //! Drives a device model with requests on virtual time and sums up the results.
 //!
-//! [`Job`] is a simulation as data; [`Job::run`] runs it. Requests come from a file ([`Trace`]) or from an
-//! access pattern; [`run`] owns time and submits them to the device; a [`Report`] has the figures. Memory
+//! [`SimulationJob`] is a simulation as data; [`SimulationJob::run`] runs it. Requests come from a file ([`RequestFile`]) or from an
+//! access pattern; [`simulate_requests`] owns time and submits them to the device; a [`SimulationReport`] has the figures. Memory
 //! does not grow with the number of requests, except where measured times are compared.
 
-mod job;
-mod report;
-mod run;
-mod summary;
-mod trace;
+mod device_figures;
+mod request_file;
+mod simulation_job;
+mod simulation_loop;
+mod simulation_report;
 
-pub use job::{Job, parse_precondition};
-pub use report::{Comparison, TimesFile, demerit};
-pub use report::{OpReport, Report};
-pub use run::{Asked, Limited, Source};
-pub use run::{Limits, Pace, run};
-pub use summary::{Summary, summarize, summarize_all};
+pub use device_figures::{DeviceFigures, measure_device_figures, summarize_profiles};
+pub use request_file::{RequestColumn, RequestFile};
+pub use simulation_job::{SimulationJob, parse_precondition};
+pub use simulation_loop::{ArrivalLimits, ArrivalPace, simulate_requests};
+pub use simulation_loop::{LimitedSource, RequestSource, TimedRequest};
+pub use simulation_report::{MeasurementComparison, ServiceTimesFile, demerit_figure};
+pub use simulation_report::{OpReport, SimulationReport};
 pub use tierwise_input::UserError;
-pub use trace::{Column, Trace};

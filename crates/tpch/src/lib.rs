@@ -4,7 +4,7 @@
 //! rows of the specification's generator; the keys of the refresh sets follow clause 4.2.3. Rows are made in
 //! batches of bounded size, whatever the scale factor.
 
-mod table;
+mod tpch_table;
 
 use std::fmt::{Display, Write};
 use std::fs::File;
@@ -20,8 +20,10 @@ use tpchgen::generators::{
 };
 use tpchgen::text::TextPool;
 
-use crate::table::{inserted_key, order_number};
-pub use table::{Column, Kind, RefreshKeys, SETS_MAX, Source, Table, TpchError};
+use crate::tpch_table::{inserted_key, order_number};
+pub use tpch_table::{
+    FieldKind, RefreshKeys, SETS_MAX, TpchColumn, TpchError, TpchRowSource, TpchTable,
+};
 
 // Rows as lines of text, made a batch at a time.
 
@@ -29,16 +31,16 @@ pub use table::{Column, Kind, RefreshKeys, SETS_MAX, Source, Table, TpchError};
 const SEPARATOR: char = '|';
 
 /// The lines of some batches of a table.
-pub struct Lines {
-    source: Source,
+pub struct TableLines {
+    source: TpchRowSource,
     pool: Arc<TextPool>,
     batches: Range<u32>,
     text: String,
     read: usize,
 }
 
-impl Lines {
-    pub(crate) fn new(source: Source, batches: Range<u32>) -> Self {
+impl TableLines {
+    pub(crate) fn new(source: TpchRowSource, batches: Range<u32>) -> Self {
         Self {
             pool: text_pool(source.scale_factor),
             source,
@@ -96,23 +98,23 @@ impl Lines {
             };
         }
         match self.source.table {
-            Table::Region => write_lines(
+            TpchTable::Region => write_lines(
                 RegionGenerator::new_with_distributions_and_text_pool(words, pool).iter(),
                 &mut self.text,
             ),
-            Table::Nation => write_lines(
+            TpchTable::Nation => write_lines(
                 NationGenerator::new_with_distributions_and_text_pool(words, pool).iter(),
                 &mut self.text,
             ),
-            Table::PartSupp => write_lines(
+            TpchTable::PartSupp => write_lines(
                 PartSuppGenerator::new_with_text_pool(scale, part, parts, pool).iter(),
                 &mut self.text,
             ),
-            Table::Supplier => write_rows!(SupplierGenerator),
-            Table::Customer => write_rows!(CustomerGenerator),
-            Table::Part => write_rows!(PartGenerator),
-            Table::Orders => write_rows!(OrderGenerator),
-            Table::LineItem => write_rows!(LineItemGenerator),
+            TpchTable::Supplier => write_rows!(SupplierGenerator),
+            TpchTable::Customer => write_rows!(CustomerGenerator),
+            TpchTable::Part => write_rows!(PartGenerator),
+            TpchTable::Orders => write_rows!(OrderGenerator),
+            TpchTable::LineItem => write_rows!(LineItemGenerator),
         }
     }
 
@@ -124,7 +126,7 @@ impl Lines {
         );
         let behind = self.source.refreshed_orders() as i64 * i64::from(SETS_MAX);
         let new_key = |key| inserted_key(order_number(key) - behind);
-        if self.source.table == Table::Orders {
+        if self.source.table == TpchTable::Orders {
             let orders = OrderGenerator::new_with_distributions_and_text_pool(
                 scale, part, parts, words, pool,
             );
@@ -182,7 +184,7 @@ pub(crate) fn text_pool(scale_factor: f64) -> Arc<TextPool> {
 }
 
 /// Give back the memory that is kept for the next table: up to 300 MiB.
-pub fn release_text() {
+pub fn release_text_pool() {
     *KEPT.lock().expect("no panic under the lock") = None;
 }
 
@@ -192,7 +194,12 @@ pub fn release_text() {
 ///
 /// # Errors
 /// If there is no such part, or the file cannot be written.
-pub fn write_file(source: Source, part: u32, parts: u32, path: &Path) -> Result<u64, TpchError> {
+pub fn write_table_part(
+    source: TpchRowSource,
+    part: u32,
+    parts: u32,
+    path: &Path,
+) -> Result<u64, TpchError> {
     let failed = |error| TpchError::Write {
         path: path.to_owned(),
         source: error,

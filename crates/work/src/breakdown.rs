@@ -11,14 +11,14 @@ use tierwise_recording::{
 };
 
 use crate::TimeCategory;
-use crate::rows::cpu_ns;
-use crate::timeline::{role_of_use, time_use};
+use crate::recording_rows::running_ns;
+use crate::recording_view::RecordingView;
+use crate::timeline::{role_of_use, state_time_use};
 use crate::transactions::sessions::raw_sessions;
-use crate::view::View;
 
 /// Time of one class of threads in one category.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Slice {
+pub struct ClassCategoryTime {
     /// The category.
     #[serde(rename = "part")]
     pub category: TimeCategory,
@@ -32,7 +32,7 @@ pub struct Slice {
 
 /// The time of one class of threads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClassTime {
+pub struct ThreadClassTime {
     /// The class.
     pub class: &'static str,
     /// Threads of the class that were seen.
@@ -40,7 +40,7 @@ pub struct ClassTime {
     /// Lifetime of these threads within bursts, summed.
     pub lived_s: f64,
     /// Time by category and role, in the order of [`TimeCategory`] and of roles.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<ClassCategoryTime>,
 }
 
 /// I/O of one role.
@@ -56,7 +56,7 @@ pub struct RoleTraffic {
     pub syncs: u64,
     /// Requests to devices.
     #[serde(flatten)]
-    pub requests: Requests,
+    pub requests: DeviceRequests,
     /// Time in which at least one of them was outstanding.
     pub busy_s: f64,
     /// Time that threads waited in calls for the files, summed.
@@ -65,7 +65,7 @@ pub struct RoleTraffic {
 
 /// Requests to devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Requests {
+pub struct DeviceRequests {
     /// Reads.
     pub reads: u64,
     /// Writes.
@@ -78,7 +78,7 @@ pub struct Requests {
     pub written_bytes: u64,
 }
 
-impl Requests {
+impl DeviceRequests {
     fn add(&mut self, block: &Block) {
         let bytes = u64::from(block.sectors) * SECTOR_BYTES;
         match block.op {
@@ -109,7 +109,7 @@ pub struct FileTraffic {
     pub size_bytes: u64,
     /// Requests to its device.
     #[serde(flatten)]
-    pub requests: Requests,
+    pub requests: DeviceRequests,
     /// Time that threads waited for it in calls, summed.
     pub waited_s: f64,
     /// The part of that which client sessions waited.
@@ -120,7 +120,7 @@ pub struct FileTraffic {
 
 /// Breakdown of a recording's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Breakdown {
+pub struct TimeBreakdown {
     /// Time in bursts.
     pub span_s: f64,
     /// Number of bursts.
@@ -130,7 +130,7 @@ pub struct Breakdown {
     /// Share of all cores' time that recorded threads used.
     pub busy_share: f64,
     /// Classes that have a thread.
-    pub classes: Vec<ClassTime>,
+    pub classes: Vec<ThreadClassTime>,
     /// I/O of each role.
     pub roles: Vec<RoleTraffic>,
     /// The files with the longest total wait.
@@ -141,53 +141,53 @@ pub struct Breakdown {
 
 /// One class's time while it is summed.
 #[derive(Default)]
-struct Sum {
+struct ThreadClassSum {
     lived_ns: u64,
     categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
 }
 
 /// A file's waits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waited {
+struct FileWaits {
     all_ns: u64,
     sessions_ns: u64,
 }
 
 /// Computes the breakdown, with at most `most_files` files.
 #[must_use]
-pub fn breakdown(recording: &Recording, most_files: usize) -> Breakdown {
-    let view = View::new(recording);
-    let classes = classes(&view);
-    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
-    let mut waited = vec![Waited::default(); recording.files.len()];
+pub fn time_breakdown(recording: &Recording, most_files: usize) -> TimeBreakdown {
+    let view = RecordingView::new(recording);
+    let classes = thread_classes(&view);
+    let mut sums: BTreeMap<ThreadClass, ThreadClassSum> = BTreeMap::new();
+    let mut waited = vec![FileWaits::default(); recording.files.len()];
     let mut sum_error: f64 = 0.0;
     for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
         let class = classes[states[0].thread as usize];
         let is_session = class == ThreadClass::Session;
         let sum = sums.entry(class).or_default();
-        let error = add_thread(&view, states, sum, &mut waited, is_session);
+        let error = add_thread_time(&view, states, sum, &mut waited, is_session);
         sum_error = sum_error.max(error);
     }
     let span_ns = view.span_ns();
     let cores = recording.about.machine.cores;
-    Breakdown {
-        span_s: seconds(span_ns),
+    TimeBreakdown {
+        span_s: seconds_of_ns(span_ns),
         bursts: recording.about.bursts.len() as u32,
         cores,
-        busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
+        busy_share: share_of_whole(running_ns(&recording.states), span_ns * u64::from(cores)),
         classes: sums
             .iter()
-            .map(|(class, sum)| class_time(&classes, *class, sum))
+            .map(|(class, sum)| thread_class_time(&classes, *class, sum))
             .collect(),
-        roles: by_role(recording, &waited),
-        files: by_file(recording, &waited, most_files),
+        roles: traffic_by_role(recording, &waited),
+        files: traffic_by_file(recording, &waited, most_files),
         sum_error,
     }
 }
 
 /// The class of each thread. Sessions outside the load count as other threads: those that do next to nothing
 /// while others work, or that serve a replica of the log. Replay leaves them out.
-fn classes(view: &View<'_>) -> Vec<ThreadClass> {
+fn thread_classes(view: &RecordingView<'_>) -> Vec<ThreadClass> {
     let sessions = raw_sessions(view);
     let turns = sessions.iter().flat_map(|session| &session.turns);
     let load: BTreeSet<u32> = turns.map(|turn| turn.thread).collect();
@@ -201,17 +201,17 @@ fn classes(view: &View<'_>) -> Vec<ThreadClass> {
 }
 
 /// Adds the time of one thread; returns the difference between its parts and its lifetime.
-fn add_thread(
-    view: &View<'_>,
+fn add_thread_time(
+    view: &RecordingView<'_>,
     states: &[State],
-    sum: &mut Sum,
-    waited: &mut [Waited],
+    sum: &mut ThreadClassSum,
+    waited: &mut [FileWaits],
     is_session: bool,
 ) -> f64 {
     let mut added_ns = 0;
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
-        let (category, file) = time_use(view, state);
+        let (category, file) = state_time_use(view, state);
         let role = role_of_use(view, (category, file));
         *sum.categories.entry((category, role)).or_default() += time_ns;
         if let Some(waited) = waited.get_mut(file as usize) {
@@ -220,13 +220,13 @@ fn add_thread(
         }
         added_ns += time_ns;
     }
-    let lived_ns = lived_ns(view.recording, states);
+    let lived_ns = thread_lifetimes(view.recording, states);
     sum.lived_ns += lived_ns;
-    share(lived_ns.abs_diff(added_ns), lived_ns)
+    share_of_whole(lived_ns.abs_diff(added_ns), lived_ns)
 }
 
 /// First and last known instant of a thread in each burst.
-fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
+fn thread_lifetimes(recording: &Recording, states: &[State]) -> u64 {
     let bursts = recording.about.bursts.iter().map(|burst| {
         let first = states.partition_point(|state| state.start_ns < burst.start_ns);
         let end = states.partition_point(|state| state.start_ns < burst.end_ns);
@@ -239,34 +239,38 @@ fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
     bursts.sum()
 }
 
-fn class_time(classes: &[ThreadClass], class: ThreadClass, sum: &Sum) -> ClassTime {
-    ClassTime {
+fn thread_class_time(
+    classes: &[ThreadClass],
+    class: ThreadClass,
+    sum: &ThreadClassSum,
+) -> ThreadClassTime {
+    ThreadClassTime {
         class: class.name(),
         threads: classes.iter().filter(|&&one| one == class).count() as u32,
-        lived_s: seconds(sum.lived_ns),
+        lived_s: seconds_of_ns(sum.lived_ns),
         slices: sum
             .categories
             .iter()
-            .map(|(&(category, role), &time_ns)| Slice {
+            .map(|(&(category, role), &time_ns)| ClassCategoryTime {
                 category,
                 role,
-                time_s: seconds(time_ns),
-                share: share(time_ns, sum.lived_ns),
+                time_s: seconds_of_ns(time_ns),
+                share: share_of_whole(time_ns, sum.lived_ns),
             })
             .collect(),
     }
 }
 
-fn seconds(time_ns: u64) -> f64 {
+fn seconds_of_ns(time_ns: u64) -> f64 {
     time_ns as f64 / 1e9
 }
 
-fn share(part: u64, whole: u64) -> f64 {
+fn share_of_whole(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
 /// Every role of a file or request; last, requests without a role: journals of file systems.
-fn by_role(recording: &Recording, waited: &[Waited]) -> Vec<RoleTraffic> {
+fn traffic_by_role(recording: &Recording, waited: &[FileWaits]) -> Vec<RoleTraffic> {
     let all = Role::ALL.iter().copied().map(Some).chain([None]);
     let mut rows: Vec<RoleTraffic> = all
         .map(|role| RoleTraffic {
@@ -285,7 +289,7 @@ fn by_role(recording: &Recording, waited: &[Waited]) -> Vec<RoleTraffic> {
         }
         let row = &mut rows[row_of(file.role)];
         row.size_bytes += file.size_bytes;
-        row.waited_s += seconds(waited.all_ns);
+        row.waited_s += seconds_of_ns(waited.all_ns);
         if let Some(device) = recording.about.devices.get(file.device as usize)
             && !row.devices.contains(&device.name)
         {
@@ -312,12 +316,16 @@ fn by_role(recording: &Recording, waited: &[Waited]) -> Vec<RoleTraffic> {
     for (row, (busy_ns, _)) in rows.iter_mut().zip(busy) {
         row.busy_s = busy_ns as f64 / 1e9;
     }
-    rows.retain(|row| row.size_bytes > 0 || row.requests != Requests::default());
+    rows.retain(|row| row.size_bytes > 0 || row.requests != DeviceRequests::default());
     rows
 }
 
 /// The files with the longest total wait.
-fn by_file(recording: &Recording, waited: &[Waited], most_files: usize) -> Vec<FileTraffic> {
+fn traffic_by_file(
+    recording: &Recording,
+    waited: &[FileWaits],
+    most_files: usize,
+) -> Vec<FileTraffic> {
     let files = (0..).zip(recording.files.iter().zip(waited));
     let mut rows: Vec<FileTraffic> = files
         .map(|(number, (file, waited))| FileTraffic {
@@ -325,19 +333,19 @@ fn by_file(recording: &Recording, waited: &[Waited], most_files: usize) -> Vec<F
             path: file.path.clone(),
             role: file.role,
             size_bytes: file.size_bytes,
-            requests: Requests::default(),
-            waited_s: seconds(waited.all_ns),
-            session_waited_s: seconds(waited.sessions_ns),
+            requests: DeviceRequests::default(),
+            waited_s: seconds_of_ns(waited.all_ns),
+            session_waited_s: seconds_of_ns(waited.sessions_ns),
             device_s: 0.0,
         })
         .collect();
     for block in &recording.blocks {
         if let Some(row) = rows.get_mut(block.file as usize) {
             row.requests.add(block);
-            row.device_s += seconds(block.completed_ns.saturating_sub(block.issued_ns));
+            row.device_s += seconds_of_ns(block.completed_ns.saturating_sub(block.issued_ns));
         }
     }
-    rows.retain(|row| row.waited_s > 0.0 || row.requests != Requests::default());
+    rows.retain(|row| row.waited_s > 0.0 || row.requests != DeviceRequests::default());
     rows.sort_by(|a, b| b.waited_s.total_cmp(&a.waited_s).then(a.path.cmp(&b.path)));
     rows.truncate(most_files);
     rows

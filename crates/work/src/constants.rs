@@ -5,7 +5,7 @@
 
 /// A model constant; the feature `sensitivity` can scale one of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Constant<T> {
+pub struct ModelConstant<T> {
     #[cfg(feature = "sensitivity")]
     name: &'static str,
     value: T,
@@ -15,7 +15,7 @@ macro_rules! constants {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
         $(
             $(#[$doc])*
-            pub const $name: Constant<$type> = Constant {
+            pub const $name: ModelConstant<$type> = ModelConstant {
                 #[cfg(feature = "sensitivity")]
                 name: stringify!($name),
                 value: $value,
@@ -92,7 +92,7 @@ constants! {
     REQUEST_CPU_NS: u64 = 12_000;
     /// Path latency that an emulated disk's server subtracts, where the recording has none. Measured when the
     /// disk was made: 14 to 60 µs on 107 disks, 57 in the median, a quiet machine
-    /// (python/tierwise/host/disk/attainable.py).
+    /// (python/tierwise/host/disk/attainable_rates.py).
     PATH_NS: u64 = 57_000;
     // Storage and page cache
     /// Least share of the memory left by processes that held pages of files. Chosen: the kernel's own memory
@@ -103,7 +103,7 @@ constants! {
 }
 
 #[cfg(not(feature = "sensitivity"))]
-impl<T: Copy> Constant<T> {
+impl<T: Copy> ModelConstant<T> {
     /// Its value.
     #[must_use]
     #[inline]
@@ -119,7 +119,7 @@ pub use scaled::scale;
 mod scaled {
     use std::sync::OnceLock;
 
-    use super::Constant;
+    use super::ModelConstant;
 
     static SCALED: OnceLock<(String, f64)> = OnceLock::new();
 
@@ -133,7 +133,7 @@ mod scaled {
         scaled.map_or(1.0, |(_, factor)| *factor)
     }
 
-    impl Constant<f64> {
+    impl ModelConstant<f64> {
         /// Its value, scaled.
         #[must_use]
         pub fn get(self) -> f64 {
@@ -141,7 +141,7 @@ mod scaled {
         }
     }
 
-    impl Constant<u64> {
+    impl ModelConstant<u64> {
         /// Its value, scaled.
         #[must_use]
         pub fn get(self) -> u64 {

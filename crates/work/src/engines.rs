@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use tierwise_recording::Role;
 
-use crate::{CommitDelay, Grouping};
+use crate::{CommitDelay, CommitGrouping};
 
 static ENGINES: [EngineRules; 4] = [POSTGRESQL, MARIADB, SQLITE, ROCKSDB];
 static WITHOUT_RULES: EngineRules = INFERRED;
 
-pub(crate) fn rules_of(name: &str) -> &'static EngineRules {
+pub(crate) fn engine_rules(name: &str) -> &'static EngineRules {
     let name = name.to_lowercase();
     let mut known = ENGINES.iter();
     known
@@ -26,29 +26,31 @@ pub(crate) fn rules_of(name: &str) -> &'static EngineRules {
 /// next.
 const POSTGRESQL: EngineRules = EngineRules {
     name: "postgres",
-    flush_sharing: FlushSharing::UnlessOverlapping(Grouping::LeaderFollower),
+    flush_sharing: FlushSharing::UnlessOverlapping(CommitGrouping::LeaderFollower),
     buffer_setting: Some("shared_buffers"),
     commit_settings: &[
         CommitSetting {
             name: "fsync",
-            matters: Matters::If(&["off"]),
+            matters: EffectiveSettingValues::If(&["off"]),
             meaning: "nothing is made durable",
             for_replica: false,
         },
         CommitSetting {
             name: "synchronous_commit",
-            matters: Matters::If(&["off"]),
+            matters: EffectiveSettingValues::If(&["off"]),
             meaning: "commits do not wait for the log",
             for_replica: false,
         },
         CommitSetting {
             name: "synchronous_standby_names",
-            matters: Matters::Unless(&[""]),
+            matters: EffectiveSettingValues::Unless(&[""]),
             meaning: "commits wait for synchronous replicas: those waits are not modelled, and no device of this \
                       server shortens them",
             for_replica: true,
         },
     ],
+    // https://www.postgresql.org/docs/current/runtime-config-wal.html#GUC-SYNCHRONOUS-COMMIT
+    without_replica: Some(("synchronous_commit", &["local", "off"])),
     // A statement is answered by CommandComplete, whose shortest tag is DO, and by ReadyForQuery; an empty one by
     // EmptyQueryResponse in place of the first (protocol of version 3, "Message Formats").
     least_statement: (0, 14),
@@ -61,10 +63,10 @@ const POSTGRESQL: EngineRules = EngineRules {
 /// queue writes and syncs for all in it; those that come meanwhile queue for the next.
 const MARIADB: EngineRules = EngineRules {
     name: "mariadb",
-    flush_sharing: FlushSharing::UnlessOverlapping(Grouping::Relay),
+    flush_sharing: FlushSharing::UnlessOverlapping(CommitGrouping::Relay),
     second_log: Some(Role::Archive),
     buffer_setting: Some("innodb_buffer_pool_size"),
-    direct_io: Some(DirectIo {
+    direct_io: Some(DirectIoSetting {
         setting: "innodb_flush_method",
         value: "O_DIRECT",
         roles: &[
@@ -79,37 +81,37 @@ const MARIADB: EngineRules = EngineRules {
     commit_settings: &[
         CommitSetting {
             name: "innodb_flush_log_at_trx_commit",
-            matters: Matters::Unless(&["1"]),
+            matters: EffectiveSettingValues::Unless(&["1"]),
             meaning: "commits do not wait until the redo log is durable",
             for_replica: false,
         },
         CommitSetting {
             name: "sync_binlog",
-            matters: Matters::Unless(&["1"]),
+            matters: EffectiveSettingValues::Unless(&["1"]),
             meaning: "commits do not all wait until the binary log is durable, if there is one",
             for_replica: false,
         },
         CommitSetting {
             name: "binlog_group_commit_sync_delay",
-            matters: Matters::Unless(&["0"]),
+            matters: EffectiveSettingValues::Unless(&["0"]),
             meaning: "each flush of the binary log waits for more commits first: these waits stay as recorded",
             for_replica: false,
         },
         CommitSetting {
             name: "binlog_commit_wait_count",
-            matters: Matters::Unless(&["0"]),
+            matters: EffectiveSettingValues::Unless(&["0"]),
             meaning: "each flush of the binary log waits for more commits first: these waits stay as recorded",
             for_replica: false,
         },
         CommitSetting {
             name: "rpl_semi_sync_master_enabled",
-            matters: Matters::If(&["ON", "1"]),
+            matters: EffectiveSettingValues::If(&["ON", "1"]),
             meaning: "commits wait for semi-synchronous replicas: those waits are not modelled",
             for_replica: true,
         },
         CommitSetting {
             name: "rpl_semi_sync_source_enabled",
-            matters: Matters::If(&["ON", "1"]),
+            matters: EffectiveSettingValues::If(&["ON", "1"]),
             meaning: "commits wait for semi-synchronous replicas: those waits are not modelled",
             for_replica: true,
         },
@@ -122,7 +124,7 @@ const MARIADB: EngineRules = EngineRules {
 /// Sources: https://sqlite.org/lockingv3.html; the log's format, https://sqlite.org/fileformat2.html#walformat.
 const SQLITE: EngineRules = EngineRules {
     name: "sqlite",
-    flush_sharing: FlushSharing::Always(Grouping::Exclusive),
+    flush_sharing: FlushSharing::Always(CommitGrouping::Exclusive),
     write_ahead_log: Some(WriteAheadLog {
         kept: ("journal_mode", "wal"),
         header_bytes: 32,
@@ -148,13 +150,13 @@ const SQLITE: EngineRules = EngineRules {
 /// Source: db/write_thread.cc: a leader writes for the group of writers that wait when it starts.
 const ROCKSDB: EngineRules = EngineRules {
     name: "rocks",
-    flush_sharing: FlushSharing::Always(Grouping::WriteGroup),
+    flush_sharing: FlushSharing::Always(CommitGrouping::WriteGroup),
     ..INFERRED
 };
 
 // The rules of an engine.
 
-pub(crate) type Settings = BTreeMap<String, String>;
+pub(crate) type EngineSettings = BTreeMap<String, String>;
 
 /// The rules of one engine.
 #[derive(Debug, PartialEq)]
@@ -168,7 +170,7 @@ pub(crate) struct EngineRules {
     /// Setting with the size of the engine's own page buffer.
     buffer_setting: Option<&'static str>,
     /// Setting that makes the engine read files past the page cache.
-    direct_io: Option<DirectIo>,
+    direct_io: Option<DirectIoSetting>,
     /// Setting of the wait of a flush's leader, in microseconds; setting and default of the number of other open
     /// transactions that it needs.
     commit_delay: Option<(&'static str, (&'static str, u32))>,
@@ -176,6 +178,8 @@ pub(crate) struct EngineRules {
     write_ahead_log: Option<WriteAheadLog>,
     /// Settings that change what a commit waits for, beyond what recorded flushes show.
     commit_settings: &'static [CommitSetting],
+    /// A setting, and its values with which commits wait for no replica.
+    without_replica: Option<(&'static str, &'static [&'static str])>,
     /// Least bytes of a request that runs a statement, and of its reply; fewer are a ping, as pools of connections send.
     least_statement: (u64, u64),
     /// Delays between the attempts of a session to get the write lock, the last one repeated; empty where
@@ -187,16 +191,16 @@ pub(crate) struct EngineRules {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FlushSharing {
     /// Always the same way.
-    Always(Grouping),
+    Always(CommitGrouping),
     /// One way, unless the recorded flushes of one file overlap: then no commit waits for another's flush.
-    UnlessOverlapping(Grouping),
+    UnlessOverlapping(CommitGrouping),
     /// Unknown: inferred from which threads wake which after a flush.
     Inferred,
 }
 
 /// A setting that makes an engine read files past the page cache.
 #[derive(Debug, PartialEq)]
-pub(crate) struct DirectIo {
+pub(crate) struct DirectIoSetting {
     setting: &'static str,
     value: &'static str,
     /// Roles of the affected files.
@@ -208,7 +212,7 @@ pub(crate) struct DirectIo {
 pub(crate) struct CommitSetting {
     name: &'static str,
     /// Whether a value of it does so.
-    matters: Matters,
+    matters: EffectiveSettingValues,
     /// What follows, as the beginning of a sentence.
     meaning: &'static str,
     /// Whether it is a wait for a replica, which the recording may show.
@@ -217,7 +221,7 @@ pub(crate) struct CommitSetting {
 
 /// Values of a setting that matter.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Matters {
+pub(crate) enum EffectiveSettingValues {
     /// One of these.
     If(&'static [&'static str]),
     /// Any but these.
@@ -243,13 +247,14 @@ const INFERRED: EngineRules = EngineRules {
     commit_delay: None,
     write_ahead_log: None,
     commit_settings: &[],
+    without_replica: None,
     least_statement: (0, 0),
     retry_ns: &[],
 };
 
 impl EngineRules {
     pub(crate) fn has_one_writer(&self) -> bool {
-        self.flush_sharing == FlushSharing::Always(Grouping::Exclusive)
+        self.flush_sharing == FlushSharing::Always(CommitGrouping::Exclusive)
     }
 
     /// Whether a request of so many bytes, with a reply of so many, runs no statement.
@@ -259,14 +264,14 @@ impl EngineRules {
     }
 
     /// Size of the engine's own page buffer; 0 if it is not known.
-    pub(crate) fn buffer_bytes(&self, settings: &Settings) -> u64 {
+    pub(crate) fn buffer_bytes(&self, settings: &EngineSettings) -> u64 {
         let set = self.buffer_setting.and_then(|name| settings.get(name));
-        set.and_then(|size| size_bytes(size)).unwrap_or(0)
+        set.and_then(|size| parse_size_bytes(size)).unwrap_or(0)
     }
 
     /// Roles whose files the engine reads past the page cache.
-    pub(crate) fn past_page_cache(&self, settings: &Settings) -> &'static [Role] {
-        let set = |by: &&DirectIo| {
+    pub(crate) fn past_page_cache(&self, settings: &EngineSettings) -> &'static [Role] {
+        let set = |by: &&DirectIoSetting| {
             let value = settings.get(by.setting);
             value.is_some_and(|value| value.contains(by.value))
         };
@@ -275,29 +280,50 @@ impl EngineRules {
     }
 
     /// The wait of a flush's leader for more commits, as the settings say it; none if they do not.
-    pub(crate) fn commit_delay(&self, settings: &Settings) -> Option<CommitDelay> {
+    pub(crate) fn commit_delay(&self, settings: &EngineSettings) -> Option<CommitDelay> {
         let (delay, (siblings, usual)) = self.commit_delay?;
-        let us: u32 = number(settings, delay)?;
+        let us: u32 = numeric_setting(settings, delay)?;
         Some(CommitDelay {
             time_ns: us.checked_mul(1_000)?,
-            siblings: number(settings, siblings).unwrap_or(usual),
+            siblings: numeric_setting(settings, siblings).unwrap_or(usual),
             from_settings: true,
         })
     }
 
     /// What the settings say of commits beyond the recorded flushes, as sentences; `replica`: whether the recording has
     /// the threads of one.
-    pub(crate) fn commit_limits(&self, settings: &Settings, replica: bool) -> Vec<String> {
-        let set = self.commit_settings.iter().filter_map(|setting| {
-            let value = settings.get(setting.name)?;
-            let matters = match setting.matters {
-                Matters::If(values) => values.contains(&value.as_str()),
-                Matters::Unless(values) => !values.contains(&value.as_str()),
-            };
+    pub(crate) fn commit_limits(&self, settings: &EngineSettings, replica: bool) -> Vec<String> {
+        let set = self.in_force(settings).filter_map(|(setting, value)| {
             let shown = format!("{} ({} = {value})", setting.meaning, setting.name);
-            (matters && !(setting.for_replica && replica)).then_some(shown)
+            (!(setting.for_replica && replica)).then_some(shown)
         });
         set.collect()
+    }
+
+    /// Whether commits wait for a replica, on this machine or elsewhere.
+    pub(crate) fn waits_for_replica(&self, settings: &EngineSettings) -> bool {
+        self.in_force(settings)
+            .any(|(setting, _)| setting.for_replica)
+    }
+
+    /// The settings that change what a commit waits for, with their values.
+    fn in_force<'a>(
+        &self,
+        settings: &'a EngineSettings,
+    ) -> impl Iterator<Item = (&'static CommitSetting, &'a str)> {
+        // https://www.postgresql.org/docs/current/runtime-config-wal.html#GUC-SYNCHRONOUS-COMMIT
+        let alone = self.without_replica.is_some_and(|(name, values)| {
+            let value = settings.get(name);
+            value.is_some_and(|value| values.contains(&value.as_str()))
+        });
+        self.commit_settings.iter().filter_map(move |setting| {
+            let value = settings.get(setting.name)?.as_str();
+            let matters = match setting.matters {
+                EffectiveSettingValues::If(values) => values.contains(&value),
+                EffectiveSettingValues::Unless(values) => !values.contains(&value),
+            };
+            (matters && !(setting.for_replica && alone)).then_some((setting, value))
+        })
     }
 
     /// Number of other open transactions that this wait needs by default.
@@ -306,7 +332,7 @@ impl EngineRules {
     }
 
     /// The write-ahead log, if the settings enable one.
-    pub(crate) fn write_ahead_log(&self, settings: &Settings) -> Option<&WriteAheadLog> {
+    pub(crate) fn write_ahead_log(&self, settings: &EngineSettings) -> Option<&WriteAheadLog> {
         let log = self.write_ahead_log.as_ref()?;
         let (name, value) = log.kept;
         let kept = settings.get(name).is_some_and(|mode| mode == value);
@@ -314,12 +340,12 @@ impl EngineRules {
     }
 }
 
-fn number<T: FromStr>(settings: &Settings, name: &str) -> Option<T> {
+fn numeric_setting<T: FromStr>(settings: &EngineSettings, name: &str) -> Option<T> {
     settings.get(name)?.parse().ok()
 }
 
 /// A size: a number with the unit kB, MB or GB, of 1,024 each, or without a unit.
-fn size_bytes(text: &str) -> Option<u64> {
+fn parse_size_bytes(text: &str) -> Option<u64> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
     let shift = match unit.trim() {
@@ -341,10 +367,10 @@ mod tests {
 
     #[test]
     fn rules_are_found_by_a_part_of_the_name() {
-        assert_eq!(rules_of("PostgreSQL"), &POSTGRESQL);
-        assert_eq!(rules_of("mariadb-system"), &MARIADB);
-        assert_eq!(rules_of("toy"), &INFERRED);
-        assert_eq!(rules_of(""), &INFERRED);
+        assert_eq!(engine_rules("PostgreSQL"), &POSTGRESQL);
+        assert_eq!(engine_rules("mariadb-system"), &MARIADB);
+        assert_eq!(engine_rules("toy"), &INFERRED);
+        assert_eq!(engine_rules(""), &INFERRED);
     }
 
     #[test]
@@ -357,6 +383,15 @@ mod tests {
         assert!(standby[0].contains("not modelled") && standby[0].contains("= set"));
         let names = "synchronous_standby_names";
         assert!(limits(&POSTGRESQL, names, "", false).is_empty());
+        let waits = |commit: &str| {
+            let settings = [(names, "set"), ("synchronous_commit", commit)];
+            let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            POSTGRESQL.waits_for_replica(&BTreeMap::from(settings))
+        };
+        assert_eq!(
+            ["remote_apply", "on", "local", "off"].map(waits),
+            [true, true, false, false]
+        );
         assert!(
             limits(&POSTGRESQL, names, "set", true).is_empty(),
             "it was recorded"

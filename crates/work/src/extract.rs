@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Call, CallKind, NONE, Recording, StateKind, ThreadClass};
 
-use crate::emit::{self, Appending, Emitter, empty_session};
+use crate::emit::{self, LogAppending, StepEmitter, empty_session};
 use crate::engines::FlushSharing;
 use crate::model::mechanism;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::rows::{Rows, makes_durable};
-use crate::transactions::boundaries::{boundaries, set_ends};
-use crate::transactions::observed::Counted;
+use crate::recording_rows::{RecordingRows, makes_durable};
+use crate::recording_view::RecordingView;
+use crate::transactions::boundaries::{find_transaction_boundaries, set_transaction_ends};
+use crate::transactions::observed::CountedTransactions;
 use crate::transactions::sessions::{
-    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim,
+    RawSession, STEADY_TRANSACTIONS, active_span, raw_sessions, trim_to_span,
 };
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{ThreadDependencies, hot_locks, observed, sessions};
-use crate::view::View;
 use crate::{
-    CommitDelay, Disabled, Grouping, Pace, ReadCpu, UnassignedFile, UserError, Work, page_cache,
-    storage, timeline,
+    CommitDelay, CommitGrouping, DisabledMechanisms, ReadCpu, TurnPace, UnassignedFile, UserError,
+    Work, page_cache, storage, timeline,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -31,15 +31,15 @@ impl Work {
     /// # Errors
     /// If it has no bursts or no session that did anything.
     pub fn from_recording(recording: &Recording) -> Result<Self, UserError> {
-        Self::without(recording, Disabled::default())
+        Self::without(recording, DisabledMechanisms::default())
     }
 
     /// The same with mechanisms disabled.
     ///
     /// # Errors
     /// As [`Self::from_recording`].
-    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, UserError> {
-        let view = View::new(recording);
+    pub fn without(recording: &Recording, disabled: DisabledMechanisms) -> Result<Self, UserError> {
+        let view = RecordingView::new(recording);
         if view.span_ns() == 0 {
             return Err(UserError::new(
                 "the recording ended before its first burst",
@@ -53,37 +53,41 @@ impl Work {
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));
         }
-        Ok(work(&view, sessions, disabled))
+        Ok(extract_work(&view, sessions, disabled))
     }
 }
 
-fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> Work {
+fn extract_work(
+    view: &RecordingView<'_>,
+    sessions: Vec<RawSession<'_>>,
+    disabled: DisabledMechanisms,
+) -> Work {
     let about = &view.recording.about;
     let named = sessions
         .into_iter()
         .map(|session| (session.name, session.turns));
     let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = named.unzip();
-    let boundaries = boundaries(&mut turns);
+    let boundaries = find_transaction_boundaries(&mut turns);
     let few = turns.iter().map(Vec::len).sum::<usize>() < STEADY_TRANSACTIONS;
     let once = few || (view.is_whole() && names.len() == 1);
     if let Some(span) = active_span(view, &turns).filter(|_| once) {
-        trim(&mut turns, span);
+        trim_to_span(&mut turns, span);
     }
-    let counted = Counted::of(view);
+    let counted = CountedTransactions::of(view);
     let expected = counted.map(|counted| counted.in_bursts());
-    set_ends(&mut turns, boundaries, expected, &view.flushes);
+    set_transaction_ends(&mut turns, boundaries, expected, &view.flushes);
     let dependencies = ThreadDependencies::new(view, disabled);
     let (locks, unexplained) = match view.flushes.grouping(view) {
-        Grouping::Exclusive => (hot_locks::find_database_lock(view, &mut turns), 0.0),
-        _ => hot_locks::find(&dependencies, &mut turns),
+        CommitGrouping::Exclusive => (hot_locks::find_database_lock(view, &mut turns), 0.0),
+        _ => hot_locks::find_hot_locks(&dependencies, &mut turns),
     };
-    let observed = observed::observed(view, &turns, counted);
-    let appending = appending(view, observed::commits(&turns));
+    let observed = observed::observed_figures(view, &turns, counted);
+    let appending = log_appending(view, observed::all_commits(&turns));
     let (reuse_distances, page_cache, [cache_reuse, buffer_reuse]) = ReuseDistances::new(view);
-    let mut emitter = Emitter::new(view, &dependencies, appending, &reuse_distances);
+    let mut emitter = StepEmitter::new(view, &dependencies, appending, &reuse_distances);
     let mut sessions = Vec::new();
     for (name, turns) in names.into_iter().zip(&turns) {
-        let client = sessions::thread_of(view, turns);
+        let client = sessions::client_thread_of(view, turns);
         let mut session = empty_session(name, ThreadClass::Session, client);
         for turn in turns {
             emitter.turn(turn, &mut session);
@@ -91,7 +95,7 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         sessions.push(session);
     }
     let read_cpu = ReadCpu::new(&sessions, &emitter.read_calls);
-    let log = emit::log(&emitter);
+    let log = emit::log_rules(&emitter);
     let replica = view.flushes.replica;
     sessions.extend(replica.map(|replica| emit::replica_session(&mut emitter, replica)));
     let ended = turns.iter().flatten().filter(|turn| turn.ends);
@@ -111,38 +115,40 @@ fn work(view: &View<'_>, sessions: Vec<RawSession<'_>>, disabled: Disabled) -> W
         log,
         locks,
         cold_factor: Some(timeline::mean_cold_factor(&view.recording.states)),
-        foreign_cpu_share: others_share(view),
-        devices: storage::devices(view),
-        paths: storage::paths(view),
+        foreign_cpu_share: other_programs_cpu_share(view),
+        devices: storage::recorded_devices(view),
+        paths: storage::measured_emulated_paths(view),
         footprints: regions.map(|(role, region)| (*role, region.used)).collect(),
         cached_roles: page_cache::cached_roles(view),
         most_dirty_bytes: page_cache::most_dirty_bytes(view),
         observed,
         disabled,
-        unassigned: unassigned(view),
+        unassigned: unassigned_files(view),
+        replica_elsewhere: view.flushes.replica.is_none()
+            && view.engine.waits_for_replica(&about.settings),
         limits: Vec::new(),
     };
-    mechanism::strip(&mut work);
-    work.limits = limits(view, &work, unexplained);
+    mechanism::strip_mechanisms(&mut work);
+    work.limits = recording_limitations(view, &work, unexplained);
     work
 }
 
 /// Appends to the log: with each commit, or continuously where commits are few and large.
-fn appending(view: &View<'_>, commits: usize) -> Appending {
+fn log_appending(view: &RecordingView<'_>, commits: usize) -> LogAppending {
     let appended_bytes = view.flushes.appended_bytes;
     let per_commit = appended_bytes / commits.max(1) as u64;
     if commits == 0 || per_commit > BULK_BYTES {
         let sessions = view.threads(ThreadClass::Session);
         let cpu_ns: u64 = sessions.map(|thread| view.cpu_ns(thread)).sum();
-        Appending::PerCpu(appended_bytes as f64 / cpu_ns.max(1) as f64)
+        LogAppending::PerCpu(appended_bytes as f64 / cpu_ns.max(1) as f64)
     } else {
-        Appending::PerCommit(per_commit as u32)
+        LogAppending::PerCommit(per_commit as u32)
     }
 }
 
 /// Processor time of other programs and of shared kernel threads, as a share of all cores; without that of
 /// storage where it is known.
-fn others_share(view: &View<'_>) -> f64 {
+fn other_programs_cpu_share(view: &RecordingView<'_>) -> f64 {
     let about = &view.recording.about;
     let kernel_ns: u64 = [ThreadClass::Kernel, ThreadClass::Other]
         .into_iter()
@@ -165,7 +171,11 @@ const OF_PROGRAMS: [&str; 9] = [
     "/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/etc/", "/proc/", "/sys/", "/dev/",
 ];
 
-pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<String> {
+pub(crate) fn recording_limitations(
+    view: &RecordingView<'_>,
+    work: &Work,
+    unexplained: f64,
+) -> Vec<String> {
     let about = &view.recording.about;
     let mut limits = Vec::new();
     if unexplained > 0.02 {
@@ -197,7 +207,7 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
         "nothing was written to a log while recording",
     );
     let delay = work.log.as_ref().and_then(|log| log.commit_delay);
-    limits.extend(delay.map(commit_delay));
+    limits.extend(delay.map(commit_delay_text));
     let replica = view.flushes.replica.is_some();
     limits.extend(view.engine.commit_limits(&about.settings, replica));
     if work.log.is_some() && view.engine.flush_sharing == FlushSharing::Inferred {
@@ -207,7 +217,7 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
             about.engine
         ));
     }
-    let is_helper = |class, pace| class == ThreadClass::Background && pace == Pace::Loop;
+    let is_helper = |class, pace| class == ThreadClass::Background && pace == TurnPace::Loop;
     let mut sessions = work.sessions.iter();
     if sessions.any(|session| is_helper(session.class, session.pace)) {
         limits.push(
@@ -219,7 +229,7 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
 }
 
 /// The wait of a flush's leader, which every device keeps.
-fn commit_delay(delay: CommitDelay) -> String {
+fn commit_delay_text(delay: CommitDelay) -> String {
     let by = match delay.from_settings {
         true => "as its settings say",
         false => "as inferred from the recorded waits, since its settings are not known",
@@ -237,7 +247,7 @@ fn commit_delay(delay: CommitDelay) -> String {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Use {
+struct FileUse {
     flushes: u64,
     waited_ns: u64,
     writes: u64,
@@ -247,12 +257,14 @@ struct Use {
 }
 
 /// Files that matter and have no role, those with most flushes first.
-pub(crate) fn unassigned(rows: &Rows<'_>) -> Vec<UnassignedFile> {
-    let uses = uses(rows);
+pub(crate) fn unassigned_files(rows: &RecordingRows<'_>) -> Vec<UnassignedFile> {
+    let uses = file_uses(rows);
     let flushes: u64 = uses.values().map(|use_| use_.flushes).sum();
     let waited_ns: u64 = uses.values().map(|use_| use_.waited_ns).sum();
     let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-    let named = uses.iter().filter(|&(&file, _)| is_unassigned(rows, file));
+    let named = uses
+        .iter()
+        .filter(|&(&file, _)| is_unassigned_file(rows, file));
     let mut found: Vec<UnassignedFile> = named
         .map(|(&file, one)| UnassignedFile {
             path: rows.recording.files[file as usize].path.clone(),
@@ -269,9 +281,9 @@ pub(crate) fn unassigned(rows: &Rows<'_>) -> Vec<UnassignedFile> {
     found
 }
 
-fn uses(rows: &Rows<'_>) -> BTreeMap<u32, Use> {
-    let mut uses: BTreeMap<u32, Use> = BTreeMap::new();
-    let of_file = |call: &&Call| call.file != NONE && is_regular(rows, call.file);
+fn file_uses(rows: &RecordingRows<'_>) -> BTreeMap<u32, FileUse> {
+    let mut uses: BTreeMap<u32, FileUse> = BTreeMap::new();
+    let of_file = |call: &&Call| call.file != NONE && is_regular_file(rows, call.file);
     for call in rows.recording.calls.iter().filter(of_file) {
         let file_use = uses.entry(call.file).or_default();
         file_use.flushes += u64::from(makes_durable(call) && !call.failed);
@@ -294,12 +306,12 @@ fn uses(rows: &Rows<'_>) -> BTreeMap<u32, Use> {
 }
 
 /// A file, not a directory or a socket: those have no device and no size.
-fn is_regular(rows: &Rows<'_>, file: u32) -> bool {
+fn is_regular_file(rows: &RecordingRows<'_>, file: u32) -> bool {
     let file = &rows.recording.files[file as usize];
     file.path.starts_with('/') && (file.device != NONE || file.size_bytes > 0)
 }
 
-fn is_unassigned(rows: &Rows<'_>, file: u32) -> bool {
+fn is_unassigned_file(rows: &RecordingRows<'_>, file: u32) -> bool {
     let file = &rows.recording.files[file as usize];
     file.role.is_none() && !OF_PROGRAMS.iter().any(|place| file.path.starts_with(place))
 }

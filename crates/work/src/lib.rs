@@ -9,22 +9,25 @@ mod extract;
 mod log;
 mod model;
 mod page_cache;
-mod rows;
+mod recording_rows;
+mod recording_view;
 mod storage;
 mod timeline;
 mod transactions;
-mod view;
 
-pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
-pub(crate) use model::Place;
-pub use model::mechanism::{Disabled, Mechanism};
+pub use breakdown::{
+    ClassCategoryTime, DeviceRequests, FileTraffic, RoleTraffic, ThreadClassTime, TimeBreakdown,
+    time_breakdown,
+};
+pub(crate) use model::SectorRange;
+pub use model::mechanism::{DisabledMechanisms, Mechanism};
 pub use model::work::{
-    CommitDelay, EmulatedPath, Grouping, HotLock, LogRules, Observed, Pace, PageCache, ReadCpu,
-    RecordedDevice, RecordedRequest, Session, SyncRequests, TimeCategory, Turn, UnassignedFile,
-    Work,
+    CommitDelay, CommitGrouping, EmulatedPath, HotLock, LogRules, ObservedFigures, PageCache,
+    ReadCpu, RecordedDevice, RecordedRequest, Session, SyncRequests, TimeCategory, Turn, TurnPace,
+    UnassignedFile, Work,
 };
 pub use model::{Delay, Step};
-pub use model::{ReadReuse, Reuse, ReuseCurve, Unobserved};
+pub use model::{ReadReuse, ReuseCurve, ReuseDistanceClass, UnobservedReads};
 pub use tierwise_recording::UserError;
-pub use timeline::Coldness;
+pub use timeline::ColdCoreCost;
 pub use transactions::sessions::STEADY_TRANSACTIONS;

@@ -10,8 +10,8 @@ use tierwise_recording::{
 
 use crate::constants::{EXCEPTIONS_SHARE, MAJORITY_SHARE, WOKEN_NS};
 use crate::engines::{FlushSharing, WriteAheadLog};
-use crate::rows::{Rows, makes_durable, median};
-use crate::{CommitDelay, Grouping};
+use crate::recording_rows::{RecordingRows, makes_durable, median};
+use crate::{CommitDelay, CommitGrouping};
 
 // Flushes of the log: which calls make it durable, how commits share them, and how much was appended.
 
@@ -19,7 +19,7 @@ use crate::{CommitDelay, Grouping};
 const ENOUGH: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Flush {
+pub(crate) struct LogFlush {
     pub(crate) thread: u32,
     pub(crate) file: u32,
     pub(crate) start_ns: u64,
@@ -32,8 +32,8 @@ pub(crate) struct Flush {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogFlushes {
     /// Sorted by start.
-    pub(crate) all: Vec<Flush>,
-    by_thread: BTreeMap<u32, Vec<Flush>>,
+    pub(crate) all: Vec<LogFlush>,
+    by_thread: BTreeMap<u32, Vec<LogFlush>>,
     /// Bytes by which the log grew in all bursts.
     pub(crate) appended_bytes: u64,
     /// Smallest distance between written positions of the log.
@@ -45,7 +45,7 @@ pub(crate) struct LogFlushes {
 }
 
 impl LogFlushes {
-    pub(crate) fn new(rows: &Rows<'_>) -> Self {
+    pub(crate) fn new(rows: &RecordingRows<'_>) -> Self {
         let mut found = Self {
             replica: LogReplica::find(rows),
             ..Self::default()
@@ -57,15 +57,16 @@ impl LogFlushes {
         let one_writer = rows.engine.has_one_writer();
         for call in &rows.recording.calls {
             let other = call.failed || found.is_replica(call.thread);
-            if other || rows.role(call.file) != Some(Role::Log) || is_header(rows, call) {
+            if other || rows.role(call.file) != Some(Role::Log) || writes_log_header(rows, call) {
                 continue;
             }
             if call.kind == CallKind::Write {
                 writes.push(call);
                 unflushed.insert(call.thread);
             }
-            if flushes(rows, call) && (unflushed.remove(&call.thread) || !one_writer) {
-                found.all.push(Flush {
+            if call_makes_log_durable(rows, call) && (unflushed.remove(&call.thread) || !one_writer)
+            {
+                found.all.push(LogFlush {
                     thread: call.thread,
                     file: call.file,
                     start_ns: call.start_ns,
@@ -75,15 +76,15 @@ impl LogFlushes {
             }
         }
         found.all.sort_by_key(|flush| flush.start_ns);
-        chain(rows, &mut found.all);
+        end_of_wakeup_chain(rows, &mut found.all);
         found.delays = CommitDelays::find(rows, &found.all);
         for flush in &found.all {
             let of_thread = found.by_thread.entry(flush.thread).or_default();
             of_thread.push(*flush);
         }
         writes.sort_by_key(|call| call.start_ns);
-        found.appended_bytes = appended_bytes(&writes);
-        found.page_bytes = page_bytes(rows, &writes);
+        found.appended_bytes = appended_log_bytes(&writes);
+        found.page_bytes = log_page_bytes(rows, &writes);
         found
     }
 
@@ -102,7 +103,7 @@ impl LogFlushes {
     }
 
     /// The last flush of a thread that began before an instant.
-    pub(crate) fn last_of(&self, thread: u32, before_ns: u64) -> Option<&Flush> {
+    pub(crate) fn last_of(&self, thread: u32, before_ns: u64) -> Option<&LogFlush> {
         let flushes = self.by_thread.get(&thread)?;
         let after = flushes.partition_point(|flush| flush.start_ns < before_ns);
         flushes[..after].last()
@@ -110,21 +111,21 @@ impl LogFlushes {
 
     pub(crate) fn has(&self, call: &Call) -> bool {
         self.by_thread.get(&call.thread).is_some_and(|flushes| {
-            let key = |flush: &Flush| flush.start_ns;
+            let key = |flush: &LogFlush| flush.start_ns;
             flushes.binary_search_by_key(&call.start_ns, key).is_ok()
         })
     }
 
     /// The flush that ended a wait: the waker's, which ended just before, after the wait began.
-    pub(crate) fn that_woke(&self, wait: &State) -> Option<&Flush> {
+    pub(crate) fn that_woke(&self, wait: &State) -> Option<&LogFlush> {
         let flush = self.last_of(wait.waker, wait.end_ns)?;
         let in_time = flush.woke_until_ns >= wait.end_ns && flush.end_ns >= wait.start_ns;
         in_time.then_some(flush)
     }
 
     /// How often a thread of the engine, not a session, flushes the log.
-    pub(crate) fn flusher_period_ns(&self, rows: &Rows<'_>) -> Option<u64> {
-        let by_writer = |flush: &&Flush| {
+    pub(crate) fn flusher_period_ns(&self, rows: &RecordingRows<'_>) -> Option<u64> {
+        let by_writer = |flush: &&LogFlush| {
             let class = rows.class(flush.thread);
             class != Some(ThreadClass::Session) && rows.is_engines(flush.thread)
         };
@@ -133,11 +134,11 @@ impl LogFlushes {
     }
 
     /// How commits share flushes: by the rules of the engine, or by which threads wake which after a flush.
-    pub(crate) fn grouping(&self, rows: &Rows<'_>) -> Grouping {
-        let overlap = overlapping(&self.all) > EXCEPTIONS_SHARE.get();
+    pub(crate) fn grouping(&self, rows: &RecordingRows<'_>) -> CommitGrouping {
+        let overlap = overlapping_flushes_share(&self.all) > EXCEPTIONS_SHARE.get();
         match rows.engine.flush_sharing {
             FlushSharing::Always(grouping) => grouping,
-            _ if overlap => Grouping::Alone,
+            _ if overlap => CommitGrouping::Alone,
             FlushSharing::UnlessOverlapping(grouping) => grouping,
             FlushSharing::Inferred => self.inferred(rows),
         }
@@ -145,21 +146,21 @@ impl LogFlushes {
 
     /// Infers the rule from threads that a flush woke without covering them: either all of them are woken,
     /// and all but one wait again, or only the next leader is woken.
-    fn inferred(&self, rows: &Rows<'_>) -> Grouping {
+    fn inferred(&self, rows: &RecordingRows<'_>) -> CommitGrouping {
         let sessions = rows.threads(ThreadClass::Session);
         let led: Vec<bool> = sessions
             .flat_map(|thread| self.led_once_woken_early(rows, thread))
             .collect();
         let again = led.iter().filter(|led| !**led).count() as f64;
         match led.len() >= ENOUGH && again <= EXCEPTIONS_SHARE.get() * led.len() as f64 {
-            true => Grouping::Relay,
-            false => Grouping::LeaderFollower,
+            true => CommitGrouping::Relay,
+            false => CommitGrouping::LeaderFollower,
         }
     }
 
     /// Each time a flush woke a thread without covering it: whether the thread then flushed the log itself
     /// rather than waiting again.
-    fn led_once_woken_early(&self, rows: &Rows<'_>, thread: u32) -> Vec<bool> {
+    fn led_once_woken_early(&self, rows: &RecordingRows<'_>, thread: u32) -> Vec<bool> {
         // Start and end of the thread's own flushes and of its waits for others', and whether it is its own.
         let own = self.all.iter().filter(|flush| flush.thread == thread);
         let mut steps: Vec<(u64, u64, bool)> = own
@@ -179,7 +180,7 @@ impl LogFlushes {
 }
 
 /// Share of flushes of one file that began before another had ended.
-fn overlapping(flushes: &[Flush]) -> f64 {
+fn overlapping_flushes_share(flushes: &[LogFlush]) -> f64 {
     let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
     let mut count = 0_u32;
     for flush in flushes {
@@ -191,7 +192,7 @@ fn overlapping(flushes: &[Flush]) -> f64 {
 }
 
 /// Finds the end of the wakeup chain after each flush.
-fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
+fn end_of_wakeup_chain(rows: &RecordingRows<'_>, flushes: &mut [LogFlush]) {
     let mut wakings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     let states = rows.recording.states.iter();
     for state in states.filter(|state| state.kind == StateKind::Blocked && state.waker != NONE) {
@@ -216,7 +217,7 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
 }
 
 /// Whether a call makes the log durable: a sync, or a write that flushed the device or bypassed its cache.
-fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
+fn call_makes_log_durable(rows: &RecordingRows<'_>, call: &Call) -> bool {
     let forced = || {
         rows.blocks_during(call).iter().any(|block| {
             let ours = block.thread == call.thread || block.file == call.file;
@@ -227,7 +228,7 @@ fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
 }
 
 /// Whether a call writes the header of a write-ahead log, which restarts it.
-pub(crate) fn is_header(rows: &Rows<'_>, call: &Call) -> bool {
+pub(crate) fn writes_log_header(rows: &RecordingRows<'_>, call: &Call) -> bool {
     call.kind == CallKind::Write
         && call.offset_bytes == 0
         && rows.role(call.file) == Some(Role::Log)
@@ -235,13 +236,13 @@ pub(crate) fn is_header(rows: &Rows<'_>, call: &Call) -> bool {
 }
 
 /// The write-ahead log, if the engine keeps one.
-pub(crate) fn write_ahead_log(rows: &Rows<'_>) -> Option<&'static WriteAheadLog> {
+pub(crate) fn write_ahead_log(rows: &RecordingRows<'_>) -> Option<&'static WriteAheadLog> {
     let settings = &rows.recording.about.settings;
     rows.engine.write_ahead_log(settings)
 }
 
 /// Distance that the end of the log moved; a rewritten page does not count.
-fn appended_bytes(writes: &[&Call]) -> u64 {
+fn appended_log_bytes(writes: &[&Call]) -> u64 {
     let mut last: Option<(u32, u64)> = None;
     let mut sum = 0;
     for call in writes {
@@ -262,24 +263,24 @@ fn appended_bytes(writes: &[&Call]) -> u64 {
 
 /// The granule of writes to the log: of the engine's, and of the device's, since the page cache writes whole
 /// pages.
-fn page_bytes(rows: &Rows<'_>, writes: &[&Call]) -> u32 {
+fn log_page_bytes(rows: &RecordingRows<'_>, writes: &[&Call]) -> u32 {
     let known = writes
         .iter()
         .filter(|call| call.offset_bytes != UNKNOWN && call.offset_bytes > 0);
-    let asked = granule(known.map(|call| call.offset_bytes | call.size_bytes));
+    let asked = size_granule(known.map(|call| call.offset_bytes | call.size_bytes));
     let blocks = rows.recording.blocks.iter().filter(|block| {
         block.op == BlockOp::Write
             && block.sector != UNKNOWN
             && rows.role(block.file) == Some(Role::Log)
     });
-    let sent = granule(
+    let sent = size_granule(
         blocks.map(|block| (block.sector | u64::from(block.sectors)).saturating_mul(SECTOR_BYTES)),
     );
     asked.unwrap_or(4096).max(sent.unwrap_or(512).min(4096))
 }
 
 /// The largest power of two, up to 64 KiB, that divides nearly all of some sizes; none if there are no sizes.
-fn granule(sizes: impl Iterator<Item = u64>) -> Option<u32> {
+fn size_granule(sizes: impl Iterator<Item = u64>) -> Option<u32> {
     let mut by_shift = [0_usize; 17];
     for size in sizes {
         by_shift[size.trailing_zeros().min(16) as usize] += 1;
@@ -318,15 +319,17 @@ pub(crate) struct CommitDelays {
 }
 
 impl CommitDelays {
-    pub(crate) fn find(rows: &Rows<'_>, flushes: &[Flush]) -> Self {
+    pub(crate) fn find(rows: &RecordingRows<'_>, flushes: &[LogFlush]) -> Self {
         let settings = &rows.recording.about.settings;
         let said = rows.engine.commit_delay(settings);
         if rows.engine.has_one_writer() || said.is_some_and(|said| said.time_ns == 0) {
             return Self::default();
         }
-        let of_session = |flush: &&Flush| rows.class(flush.thread) == Some(ThreadClass::Session);
-        let led: Vec<&Flush> = flushes.iter().filter(of_session).collect();
-        let sleeps = led.iter().filter_map(|flush| sleep_before(rows, flush));
+        let of_session = |flush: &&LogFlush| rows.class(flush.thread) == Some(ThreadClass::Session);
+        let led: Vec<&LogFlush> = flushes.iter().filter(of_session).collect();
+        let sleeps = led
+            .iter()
+            .filter_map(|flush| sleep_before_flush(rows, flush));
         let sleeps: Vec<&State> = sleeps.collect();
         let lengths = sleeps.iter().map(|state| state.end_ns - state.start_ns);
         let lengths: Vec<u64> = lengths.collect();
@@ -338,12 +341,11 @@ impl CommitDelays {
                 let time_ns = seen_ns.min(least_ns * 2) as u32;
                 Some(CommitDelay { time_ns, ..said })
             }
-            None => inferred(&lengths, led.len(), rows.engine.usual_siblings()),
+            None => inferred_delay(&lengths, led.len(), rows.engine.usual_siblings()),
         };
-        let waits = sleeps
-            .into_iter()
-            .zip(lengths)
-            .filter(|&(_, length_ns)| rule.is_some_and(|rule| is_alike(length_ns, rule.time_ns)));
+        let waits = sleeps.into_iter().zip(lengths).filter(|&(_, length_ns)| {
+            rule.is_some_and(|rule| is_like_usual_delay(length_ns, rule.time_ns))
+        });
         Self {
             waits: waits
                 .map(|(state, _)| (state.thread, state.start_ns))
@@ -359,7 +361,7 @@ impl CommitDelays {
 }
 
 /// The sleep that ended just before a flush, by the same thread, with nothing asked of it in between.
-fn sleep_before<'a>(rows: &Rows<'a>, flush: &Flush) -> Option<&'a State> {
+fn sleep_before_flush<'a>(rows: &RecordingRows<'a>, flush: &LogFlush) -> Option<&'a State> {
     let states = rows.states(flush.thread);
     let before = states.partition_point(|state| state.end_ns <= flush.start_ns);
     let mut before = states[..before].iter().rev();
@@ -372,11 +374,14 @@ fn sleep_before<'a>(rows: &Rows<'a>, flush: &Flush) -> Option<&'a State> {
 }
 
 /// A delay that the settings do not tell: sleeps of one length before a good part of the flushes.
-fn inferred(lengths: &[u64], led: usize, usual_siblings: u32) -> Option<CommitDelay> {
+fn inferred_delay(lengths: &[u64], led: usize, usual_siblings: u32) -> Option<CommitDelay> {
     let long = lengths.iter().copied().filter(|ns| *ns >= LEAST_NS);
     let long: Vec<u64> = long.collect();
     let usual_ns = u32::try_from(median(long.clone())?).ok()?;
-    let alike = long.iter().filter(|ns| is_alike(**ns, usual_ns)).count();
+    let alike = long
+        .iter()
+        .filter(|ns| is_like_usual_delay(**ns, usual_ns))
+        .count();
     let often = long.len() as f64 >= LEAST_SHARE * led as f64;
     let steady = alike as f64 >= ALIKE_SHARE * long.len() as f64;
     (long.len() >= ENOUGH_WAITS && often && steady).then_some(CommitDelay {
@@ -391,7 +396,7 @@ fn inferred(lengths: &[u64], led: usize, usual_siblings: u32) -> Option<CommitDe
     })
 }
 
-fn is_alike(length_ns: u64, usual_ns: u32) -> bool {
+fn is_like_usual_delay(length_ns: u64, usual_ns: u32) -> bool {
     let usual_ns = f64::from(usual_ns);
     (usual_ns / ALIKE_FACTOR..=usual_ns * ALIKE_FACTOR).contains(&(length_ns as f64))
 }
@@ -415,8 +420,8 @@ pub(crate) struct LogReplica {
 impl LogReplica {
     /// The copy's threads, if there is a copy: the receiver writes log files that no other thread writes, and
     /// gets their data from a background thread that does not flush the log.
-    pub(crate) fn find(rows: &Rows<'_>) -> Option<Self> {
-        let (flushes, writers) = touched(rows);
+    pub(crate) fn find(rows: &RecordingRows<'_>) -> Option<Self> {
+        let (flushes, writers) = flushes_and_writers(rows);
         let alone = |thread: u32| {
             let mut files = writers.values().filter(|by| by.contains(&thread));
             files.all(|by| by.len() == 1)
@@ -427,25 +432,27 @@ impl LogReplica {
             if flushes.len() < 2 || !alone(receiver) || !is_sent(receiver) {
                 return None;
             }
-            let sender = sender(rows, receiver)?;
+            let sender = thread_that_wakes(rows, receiver)?;
             let sends = rows.class(sender) == Some(ThreadClass::Background);
             let least = MAJORITY_SHARE.get() * f64::from(flushes[&receiver]);
             (sends && !flushes.contains_key(&sender)).then(|| Self {
                 sender,
                 receiver,
-                waited_for: let_go(rows, sender, receiver) as f64 >= least,
+                waited_for: waits_ended_by(rows, sender, receiver) as f64 >= least,
             })
         })
     }
 }
 
 /// Whether a call flushes the log.
-pub(crate) fn flushes_log(rows: &Rows<'_>, call: &Call) -> bool {
+pub(crate) fn flushes_log(rows: &RecordingRows<'_>, call: &Call) -> bool {
     makes_durable(call) && !call.failed && rows.role(call.file) == Some(Role::Log)
 }
 
 /// Each thread's number of log flushes, and the writers of each log file.
-fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
+fn flushes_and_writers(
+    rows: &RecordingRows<'_>,
+) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
     let mut flushes: BTreeMap<u32, u32> = BTreeMap::new();
     let mut writers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for call in &rows.recording.calls {
@@ -462,7 +469,7 @@ fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>
 }
 
 /// The thread that ended most of a thread's waits.
-fn sender(rows: &Rows<'_>, receiver: u32) -> Option<u32> {
+fn thread_that_wakes(rows: &RecordingRows<'_>, receiver: u32) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
     for wait in rows.waits(receiver) {
         let class = rows.class(wait.waker);
@@ -475,7 +482,7 @@ fn sender(rows: &Rows<'_>, receiver: u32) -> Option<u32> {
 }
 
 /// Number of waits of sessions that the sender ended.
-fn let_go(rows: &Rows<'_>, sender: u32, receiver: u32) -> usize {
+fn waits_ended_by(rows: &RecordingRows<'_>, sender: u32, receiver: u32) -> usize {
     let sessions = rows.threads(ThreadClass::Session);
     let waits = sessions
         .filter(|&thread| thread != receiver)
@@ -490,13 +497,22 @@ mod tests {
     #[test]
     fn sleeps_of_one_length_before_flushes_are_a_delay() {
         let steady: Vec<u64> = (0..40).map(|at| 20_100_000 + at * 1_000).collect();
-        let found = inferred(&steady, 40, 5).expect("all flushes had one");
+        let found = inferred_delay(&steady, 40, 5).expect("all flushes had one");
         assert_eq!((found.time_ns / 1_000, found.siblings), (20_120, 0));
-        assert_eq!(inferred(&steady, 100, 5).expect("many had one").siblings, 5);
-        assert_eq!(inferred(&steady, 1_000, 5), None, "few had one");
-        assert_eq!(inferred(&steady[..10], 10, 5), None);
+        assert_eq!(
+            inferred_delay(&steady, 100, 5)
+                .expect("many had one")
+                .siblings,
+            5
+        );
+        assert_eq!(inferred_delay(&steady, 1_000, 5), None, "few had one");
+        assert_eq!(inferred_delay(&steady[..10], 10, 5), None);
         let varied: Vec<u64> = (1..41).map(|at| at * 1_000_000).collect();
-        assert_eq!(inferred(&varied, 40, 5), None);
-        assert_eq!(inferred(&[50_000; 40], 40, 5), None, "a timer's slack");
+        assert_eq!(inferred_delay(&varied, 40, 5), None);
+        assert_eq!(
+            inferred_delay(&[50_000; 40], 40, 5),
+            None,
+            "a timer's slack"
+        );
     }
 }

@@ -9,9 +9,9 @@ use tierwise_recording::{
     Block, BlockOp, Call, Device, PAGE_BYTES, PAGE_SECTORS, Role, Thread, ThreadClass, UNKNOWN,
 };
 
-use crate::page_cache::DirtyPages;
-use crate::rows::Rows;
-use crate::view::View;
+use crate::page_cache::FirstWrites;
+use crate::recording_rows::RecordingRows;
+use crate::recording_view::RecordingView;
 use crate::{EmulatedPath, RecordedDevice, RecordedRequest, Step, SyncRequests};
 
 // Syncs: their device requests, from the block requests during them, and their steps.
@@ -25,18 +25,18 @@ const JOURNAL: [(u64, u32); 2] = [(0, 32), (32, 8)];
 const EMPTY_RANGE: (u64, u64) = (1, 1);
 
 /// The syncs of files other than the log, with the files' state.
-pub(crate) struct Syncs {
+pub(crate) struct FileSyncs {
     /// Scripts, in the order of syncs.
     pub(crate) scripts: Vec<SyncRequests>,
-    dirtied: DirtyPages,
-    written: BTreeMap<u32, Written>,
+    dirtied: FirstWrites,
+    written: BTreeMap<u32, FileWrites>,
     /// Of each directory that was synced, a file in it that has a role.
     directories: BTreeMap<u32, Option<u32>>,
 }
 
 /// Writes of calls to one file.
 #[derive(Default)]
-struct Written {
+struct FileWrites {
     /// End of the written part of the file, if it was written.
     end: Option<u64>,
     /// Whether writes since its last sync extended it.
@@ -46,25 +46,25 @@ struct Written {
     last_page: Option<u64>,
 }
 
-impl Syncs {
-    pub(crate) fn new(view: &View<'_>) -> Self {
+impl FileSyncs {
+    pub(crate) fn new(view: &RecordingView<'_>) -> Self {
         Self {
             scripts: Vec::new(),
-            dirtied: DirtyPages::new(view),
+            dirtied: FirstWrites::new(view),
             written: BTreeMap::new(),
             directories: BTreeMap::new(),
         }
     }
 
     /// The step of a call that syncs a file.
-    pub(crate) fn sync(&mut self, view: &View<'_>, role: Role, call: &Call) -> Step {
+    pub(crate) fn sync(&mut self, view: &RecordingView<'_>, role: Role, call: &Call) -> Step {
         let written = self.written.entry(call.file).or_default();
         let sectors = std::mem::take(&mut written.sectors);
         let grew = std::mem::take(&mut written.grew);
         written.last_page = None;
         let mut script = match view.sees(view.device_of(call.file)) {
-            true => script(view, role, call),
-            false => assumed(grew),
+            true => sync_script(view, role, call),
+            false => assumed_sync_script(grew),
         };
         self.leave_out_dirty(view, role, call, &mut script.writes, sectors);
         script.range = view.address_space.range_of(call.file);
@@ -75,13 +75,13 @@ impl Syncs {
 
     /// The step of a call that syncs a directory: names of files in it. It writes to the journal of their
     /// file system, and no data.
-    pub(crate) fn sync_directory(&mut self, view: &View<'_>, call: &Call) -> Option<Step> {
+    pub(crate) fn sync_directory(&mut self, view: &RecordingView<'_>, call: &Call) -> Option<Step> {
         let found = self.directories.entry(call.file);
-        let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
+        let file = (*found.or_insert_with(|| role_file_within(view, call.file)))?;
         let (role, device) = (view.role(file)?, view.device_of(file));
         let mut script = match view.sees(device) {
-            true => script_on(view, role, device, call),
-            false => assumed(true),
+            true => sync_script_on_device(view, role, device, call),
+            false => assumed_sync_script(true),
         };
         script.writes.clear();
         script.range = EMPTY_RANGE;
@@ -94,7 +94,7 @@ impl Syncs {
     /// writes to it, `left` sectors.
     fn leave_out_dirty(
         &self,
-        view: &View<'_>,
+        view: &RecordingView<'_>,
         role: Role,
         call: &Call,
         writes: &mut Vec<(u64, u32)>,
@@ -140,7 +140,7 @@ impl Syncs {
 }
 
 /// A file with a role in a directory.
-fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
+fn role_file_within(rows: &RecordingRows<'_>, directory: u32) -> Option<u32> {
     let files = &rows.recording.files;
     let folder = files.get(directory as usize)?.path.trim_end_matches('/');
     let within = |path: &str| {
@@ -154,21 +154,26 @@ fn file_within(rows: &Rows<'_>, directory: u32) -> Option<u32> {
 }
 
 /// The script of one sync of a file of a role.
-pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncRequests {
-    script_on(view, role, view.device_of(call.file), call)
+pub(crate) fn sync_script(view: &RecordingView<'_>, role: Role, call: &Call) -> SyncRequests {
+    sync_script_on_device(view, role, view.device_of(call.file), call)
 }
 
 /// The same, of an object on a device.
-fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncRequests {
+fn sync_script_on_device(
+    view: &RecordingView<'_>,
+    role: Role,
+    device: u32,
+    call: &Call,
+) -> SyncRequests {
     let mut script = SyncRequests {
         by_caller: true,
         ..SyncRequests::default()
     };
     let (mut flushes, mut forced) = (0, 0);
-    let data_ns = data_until(view, call);
+    let data_ns = data_written_at(view, call);
     for block in view.blocks_during(call) {
-        let anothers = !is_data(view, call, block) && block.issued_ns < data_ns;
-        if block.device != device || anothers || !belongs(view, role, call, block) {
+        let anothers = !is_sync_data(view, call, block) && block.issued_ns < data_ns;
+        if block.device != device || anothers || !belongs_to_sync(view, role, call, block) {
             continue;
         }
         if block.op == BlockOp::Flush {
@@ -179,7 +184,7 @@ fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncReque
         let Some(sector) = view.address_space.sector_of(role, block) else {
             continue;
         };
-        let list = match view.role(block.file).is_none() && is_metadata(view, block) {
+        let list = match view.role(block.file).is_none() && is_metadata_request(view, block) {
             true => {
                 script.by_caller &= block.thread == call.thread;
                 &mut script.journal_writes
@@ -202,7 +207,7 @@ fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncReque
 
 /// The script where no block requests are known: the device waits for the written data, and once more for the
 /// journal if the file grew.
-pub(crate) fn assumed(grew: bool) -> SyncRequests {
+pub(crate) fn assumed_sync_script(grew: bool) -> SyncRequests {
     SyncRequests {
         flushes: 1 + u32::from(grew),
         journal_writes: if grew { JOURNAL.to_vec() } else { Vec::new() },
@@ -211,34 +216,34 @@ pub(crate) fn assumed(grew: bool) -> SyncRequests {
 }
 
 /// Whether a request writes a sync's data, rather than file system metadata.
-fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
+fn is_sync_data(view: &RecordingView<'_>, call: &Call, block: &Block) -> bool {
     let named = view.role(block.file).is_some();
     block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
 }
 
 /// When the data of a sync had been written. Earlier journal writes and flushes belong to another sync at the
 /// same time (`ext4_sync_file` writes and waits, then commits, then flushes).
-fn data_until(view: &View<'_>, call: &Call) -> u64 {
+fn data_written_at(view: &RecordingView<'_>, call: &Call) -> u64 {
     let blocks = view.blocks_during(call).iter();
-    let data = blocks.filter(|block| is_data(view, call, block));
+    let data = blocks.filter(|block| is_sync_data(view, call, block));
     data.map(|block| block.completed_ns.min(call.end_ns))
         .max()
         .unwrap_or(call.start_ns)
 }
 
 /// Whether a request during a sync is the sync's: its file's, its thread's, or the file system's own.
-fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+fn belongs_to_sync(view: &RecordingView<'_>, role: Role, call: &Call, block: &Block) -> bool {
     let own = block.file == call.file || block.thread == call.thread;
     let same_role = view.role(block.file).is_none_or(|other| other == role);
     match block.op {
         BlockOp::Flush => true,
-        BlockOp::Write => own || (same_role && (block.sync || is_metadata(view, block))),
+        BlockOp::Write => own || (same_role && (block.sync || is_metadata_request(view, block))),
         BlockOp::Read | BlockOp::Discard => false,
     }
 }
 
 /// Whether a request says that it is metadata, or the journal's thread wrote it.
-fn is_metadata(view: &View<'_>, block: &Block) -> bool {
+fn is_metadata_request(view: &RecordingView<'_>, block: &Block) -> bool {
     let thread = view.recording.threads.get(block.thread as usize);
     let journals =
         |thread: &Thread| thread.class == ThreadClass::Kernel && thread.name.starts_with("jbd2");
@@ -251,7 +256,7 @@ fn is_metadata(view: &View<'_>, block: &Block) -> bool {
 const MOST_TIMES: usize = 20_000;
 
 /// Every physical device, with its partitions combined; files on no known device lie on one more at the end.
-pub(crate) fn devices(view: &View<'_>) -> Vec<RecordedDevice> {
+pub(crate) fn recorded_devices(view: &RecordingView<'_>) -> Vec<RecordedDevice> {
     let partitions = &view.recording.about.devices;
     let mut order: Vec<u32> = Vec::new();
     for partition in partitions {
@@ -259,12 +264,13 @@ pub(crate) fn devices(view: &View<'_>) -> Vec<RecordedDevice> {
             order.push(partition.shared);
         }
     }
-    let mut devices: Vec<RecordedDevice> = order.iter().map(|&s| device(view, s)).collect();
-    devices.extend(unknown(view));
+    let mut devices: Vec<RecordedDevice> =
+        order.iter().map(|&s| recorded_device(view, s)).collect();
+    devices.extend(device_of_unplaced_roles(view));
     devices
 }
 
-fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
+fn recorded_device(view: &RecordingView<'_>, shared: u32) -> RecordedDevice {
     let partitions = &view.recording.about.devices;
     let ours = |index: u32| {
         let partition = partitions.get(index as usize);
@@ -273,12 +279,12 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     let mut all = partitions.iter();
     let first = all.find(|partition| partition.shared == shared);
     let blocks = view.recording.blocks.iter();
-    let requests = requests(view, blocks.filter(|block| ours(block.device)));
+    let requests = recorded_requests(view, blocks.filter(|block| ours(block.device)));
     let of = |op: BlockOp| -> Vec<RecordedRequest> {
         let flushed_before = |block: &Block| block.preflush && op != BlockOp::Flush;
         let requests = requests.iter();
         let ours = requests.filter(|(block, _)| block.op == op && !flushed_before(block));
-        sample(ours.map(|(_, request)| *request).collect())
+        evenly_sampled(ours.map(|(_, request)| *request).collect())
     };
     let regions = view.address_space.regions.iter();
     let roles: Vec<(Role, u64, u64)> = regions
@@ -292,7 +298,7 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
     let emulated = first.filter(|_| !roles.is_empty());
     RecordedDevice {
         profile: emulated.and_then(|partition| partition.profile.clone()),
-        path: emulated.and_then(path),
+        path: emulated.and_then(measured_emulated_path),
         reads: of(BlockOp::Read),
         writes: of(BlockOp::Write),
         flushes: of(BlockOp::Flush),
@@ -302,10 +308,10 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
 }
 
 /// The measured path to each emulated disk that was up: a disk like it has the same path, whoever uses it.
-pub(crate) fn paths(view: &View<'_>) -> Vec<(String, EmulatedPath)> {
+pub(crate) fn measured_emulated_paths(view: &RecordingView<'_>) -> Vec<(String, EmulatedPath)> {
     let mut disks: Vec<(String, EmulatedPath)> = Vec::new();
     for partition in &view.recording.about.devices {
-        if let (Some(profile), Some(path)) = (&partition.profile, path(partition))
+        if let (Some(profile), Some(path)) = (&partition.profile, measured_emulated_path(partition))
             && disks.iter().all(|disk| disk.0 != *profile)
         {
             disks.push((profile.clone(), path));
@@ -315,7 +321,7 @@ pub(crate) fn paths(view: &View<'_>) -> Vec<(String, EmulatedPath)> {
 }
 
 /// The path to an emulated disk, if it was measured.
-fn path(partition: &Device) -> Option<EmulatedPath> {
+fn measured_emulated_path(partition: &Device) -> Option<EmulatedPath> {
     let ns = |us: f64| (us * 1e3) as u64;
     let mut added_ns: Vec<(u32, u64)> = Vec::new();
     for &(outstanding, us) in &partition.path_added_us {
@@ -330,7 +336,7 @@ fn path(partition: &Device) -> Option<EmulatedPath> {
 }
 
 /// A device for the roles on no known device, one after the other; none if there are no such roles.
-fn unknown(view: &View<'_>) -> Option<RecordedDevice> {
+fn device_of_unplaced_roles(view: &RecordingView<'_>) -> Option<RecordedDevice> {
     let known = view.recording.about.devices.len();
     let regions = view.address_space.regions.iter();
     let homeless = regions.filter(|(_, region)| region.device as usize >= known);
@@ -347,8 +353,8 @@ fn unknown(view: &View<'_>) -> Option<RecordedDevice> {
 }
 
 /// Requests in order of issue, each with the number of others under way when it was issued.
-fn requests<'a>(
-    view: &View<'_>,
+fn recorded_requests<'a>(
+    view: &RecordingView<'_>,
     blocks: impl Iterator<Item = &'a Block>,
 ) -> Vec<(&'a Block, RecordedRequest)> {
     let mut under_way: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
@@ -362,7 +368,7 @@ fn requests<'a>(
         let request = RecordedRequest {
             sectors: block.sectors,
             depth,
-            time_ns: waited_ns(view, block),
+            time_ns: request_wait_ns(view, block),
             log: view.role(block.file) == Some(Role::Log),
         };
         (block, request)
@@ -372,7 +378,7 @@ fn requests<'a>(
 
 /// Time of a request less its sender's running time in between, which is part of the sender's own processor
 /// time.
-fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
+fn request_wait_ns(view: &RecordingView<'_>, block: &Block) -> u64 {
     let took_ns = block.completed_ns.saturating_sub(block.issued_ns);
     if took_ns == 0 || view.class(block.thread).is_none() {
         return took_ns;
@@ -382,7 +388,7 @@ fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
 }
 
 /// Evenly sampled members of a list that is too long.
-pub(crate) fn sample<T: Copy>(all: Vec<T>) -> Vec<T> {
+pub(crate) fn evenly_sampled<T: Copy>(all: Vec<T>) -> Vec<T> {
     let step = all.len().div_ceil(MOST_TIMES).max(1);
     all.into_iter().step_by(step).collect()
 }

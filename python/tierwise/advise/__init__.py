@@ -4,27 +4,28 @@ Not here: simulation; advice asks ``predict``.
 """
 
 from tierwise.advise.advice import Advice, AdviceOptions, Caution, advise
-from tierwise.advise.costs import Costs, Terms, Wear
-from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
+from tierwise.advise.costs import PaymentTerms, PlacementCosts
+from tierwise.advise.day_advice import AdviceForLoad, DayAdvice, advise_day
 from tierwise.advise.decision import Decision
 from tierwise.advise.moves import Move
-from tierwise.advise.option import Goal, Option
-from tierwise.advise.search import LeftOut
+from tierwise.advise.priced_placement import Goal, PricedPlacement
+from tierwise.advise.search import UnusedDevice
+from tierwise.advise.wear import DeviceWear
 
 __all__ = [
     "Advice",
+    "AdviceForLoad",
     "AdviceOptions",
     "Caution",
-    "Costs",
     "DayAdvice",
     "Decision",
+    "DeviceWear",
     "Goal",
-    "LeftOut",
-    "LoadAdvice",
     "Move",
-    "Option",
-    "Terms",
-    "Wear",
+    "PaymentTerms",
+    "PlacementCosts",
+    "PricedPlacement",
+    "UnusedDevice",
     "advise",
     "advise_day",
 ]

@@ -8,41 +8,54 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from tierwise.advise.alternatives import (
-    MachineMove,
-    MemoryMove,
-    SettingBound,
-    SettingMove,
-    instead,
-    machine_moves,
-    machine_notes,
-    machine_of,
-    memory_moves,
-    setting_bounds,
-    setting_moves,
-    with_placement,
+    MachineChange,
+    MemoryIncrease,
+    SettingChange,
+    SettingGainBound,
+    current_machine,
+    machine_assumptions,
+    machine_changes,
+    memory_increases,
+    setting_changes,
+    setting_gain_bounds,
+    setting_instead_of_move,
+    settings_with_placement,
 )
-from tierwise.advise.costs import Costs, Terms, UsedPrice, billing_notes, recorded_profiles, used_prices
+from tierwise.advise.costs import (
+    PaymentTerms,
+    PlacementCosts,
+    PriceSource,
+    billing_notes,
+    price_sources,
+    recorded_profiles,
+)
 from tierwise.advise.decision import Decision, decide
-from tierwise.advise.durability import Durability, durability
-from tierwise.advise.growing import Growing, growing, parse_factor
-from tierwise.advise.moves import Move, Moves
-from tierwise.advise.option import Filling, Goal, Option, filling, no_rent
-from tierwise.advise.search import LeftOut, Search
-from tierwise.advise.tables import TableAdvice, tables_beside
-from tierwise.device_models.instances import Instance, find_instances, rent_per_month
+from tierwise.advise.durability import DeviceDurability, device_durability
+from tierwise.advise.growth import GrowthAdvice, advise_growth, parse_growth_factor
+from tierwise.advise.moves import AllowedMoves, Move
+from tierwise.advise.priced_placement import (
+    Goal,
+    PricedPlacement,
+    UnboundedFiles,
+    rent_unknown_note,
+    unbounded_files,
+)
+from tierwise.advise.search import PlacementSearch, UnusedDevice
+from tierwise.advise.table_advice import TableAdvice, table_advice_beside
+from tierwise.device_models.instances import CloudInstance, find_instances, instance_rent_per_month
 from tierwise.device_models.prices import MemoryPrice
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import names_in
+from tierwise.model.names import split_names
 from tierwise.model.placement import Role
-from tierwise.model.units import parse_duration_s, parse_monthly
-from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve, settings
-from tierwise.predict.ranking import by_load, placement_of
-from tierwise.predict.space import RoleSpace
-from tierwise.predict.usability import Remark, Usability, usability
-from tierwise.results.measurements import Record
+from tierwise.model.units import parse_duration_s, parse_monthly_amount
+from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, database_settings, resolve_device
+from tierwise.predict.ranking import placement_of_prediction, roles_by_load
+from tierwise.predict.role_space import RoleSpace
+from tierwise.predict.usability import Usability, UsabilityRemark, judge_usability
+from tierwise.results.measurements import StrictModel
 
 
-class Caution(Record):
+class Caution(StrictModel):
     """A warning, and the placements that it holds for."""
 
     text: str
@@ -51,12 +64,12 @@ class Caution(Record):
     """Those of the advice that it holds for, the recommended one first; empty if it holds for all."""
 
 
-class Advice(Record):
+class Advice(StrictModel):
     """The advice and its basis."""
 
     usable: bool
     """Whether the recording is usable; the advice from one that is not is not to be followed."""
-    remarks: list[Remark]
+    remarks: list[UsabilityRemark]
     """Problems of the recording and what to do, those that make it unusable first."""
     decision: Decision
     """What every output recommends."""
@@ -80,50 +93,50 @@ class Advice(Record):
     """Of one role from the recorded placement, best gain for the money first."""
     ladder: list[Move]
     """The best move, then the best after it, and so on, until none is worthwhile."""
-    settings: list[SettingMove] = []
+    settings: list[SettingChange] = []
     """Settings instead of a move: they cost nothing, and most may lose commits. None is recommended unless
     ``decision.setting`` names it."""
-    setting_bounds: list[SettingBound] = []
+    setting_bounds: list[SettingGainBound] = []
     """Further settings that cost nothing, each with a bound of its gain or the reason why none is known."""
     tables: TableAdvice | None = None
     """Tables and indexes to move instead, all else where it was recorded; ``None`` where that was not asked,
     or none has a name or was used. ``--output`` and ``--names`` ask it."""
-    memory: list[MemoryMove] = []
+    memory: list[MemoryIncrease] = []
     """More memory instead of a move, ascending; empty if reads wait for no device, or if the recording does
     not tell which reads more memory answers."""
     memory_price: MemoryPrice | None = None
     """Its price; ``None`` if it is not known in the currency."""
-    instance: Instance | None = None
+    instance: CloudInstance | None = None
     """The machine of the database, whose limits hold for every placement; ``None`` if none was named."""
-    machines: list[MachineMove] = []
+    machines: list[MachineChange] = []
     """Other machines instead of a move."""
-    growing: Growing | None = None
+    growing: GrowthAdvice | None = None
     """What breaks first when data and load grow; ``None`` if it was not asked."""
-    best: Option
+    best: PricedPlacement
     """The decision without a goal: of the options as good as the fastest, or as staying where nothing helps,
     the cheapest, then that with the fewest moves. To stay is one; files that must last lie where a stop of
     the machine loses them only if the database can be rebuilt."""
-    fastest: Option | None
+    fastest: PricedPlacement | None
     """The option with the highest rate within the budget."""
     step_to_fastest: Estimate | None
     """Rate of the fastest option over that of the decision, seed by seed."""
-    simpler: Option | None
+    simpler: PricedPlacement | None
     """One as good as the best with fewer moves, which costs more; ``None`` if there is none."""
-    reaching: Option | None
+    reaching: PricedPlacement | None
     """The cheapest that reaches the goal, or else the closest whose interval holds it (``Goal.verdict``);
     ``None`` without a goal or if every interval lies beyond it."""
-    durability: list[Durability]
+    durability: list[DeviceDurability]
     """What a power cut does to the new devices of the recommended placement."""
     spaces: list[RoleSpace]
     """What a device must hold of each role, and why."""
-    filling: list[Filling]
+    filling: list[UnboundedFiles]
     """Files of the recommended placement that may grow without limit, and when their device is full then."""
-    left_out: list[LeftOut]
+    left_out: list[UnusedDevice]
     """Candidate devices that no placement uses, for their price or their size."""
     exact: bool
     """Whether every placement within the budget was replayed."""
     tried: int
-    prices: list[UsedPrice]
+    prices: list[PriceSource]
     """Source and date of the price of each device that is not owned."""
     notes: list[str]
     warnings: list[Caution]
@@ -132,7 +145,7 @@ class Advice(Record):
     """What another model says of the placements above."""
 
     @property
-    def instead(self) -> SettingMove | None:
+    def instead(self) -> SettingChange | None:
         """The setting that the decision recommends in place of its option."""
         return next((move for move in self.settings if move.setting == self.decision.setting), None)
 
@@ -158,10 +171,10 @@ class AdviceOptions:
     devices: Sequence[str]
     budget_per_month: float | None = None
     goal: Goal | None = None
-    terms: Terms = field(default_factory=Terms)
+    terms: PaymentTerms = field(default_factory=PaymentTerms)
     fresh: bool = False
     may_lose_s: float | None = None
-    instances: Sequence[Instance] = ()
+    instances: Sequence[CloudInstance] = ()
     grow: float | None = None
 
     @classmethod
@@ -170,7 +183,7 @@ class AdviceOptions:
         devices: str,
         budget: str | None,
         goal: str | None,
-        terms: Terms,
+        terms: PaymentTerms,
         *,
         fresh: bool,
         may_lose: str | None = None,
@@ -183,16 +196,16 @@ class AdviceOptions:
             TierwiseError: naming the option.
         """
         return cls(
-            devices=names_in(devices),
+            devices=split_names(devices),
             budget_per_month=None
             if budget is None
-            else parse_monthly(budget, "--budget", terms.prices.currency),
+            else parse_monthly_amount(budget, "--budget", terms.prices.currency),
             goal=None if goal is None else Goal.parse(goal),
             terms=terms,
             fresh=fresh,
             may_lose_s=None if may_lose is None else parse_duration_s(may_lose, "--may-lose"),
             instances=find_instances(instances),
-            grow=None if grow is None else parse_factor(grow),
+            grow=None if grow is None else parse_growth_factor(grow),
         )
 
 
@@ -220,31 +233,31 @@ def advise(
             f"--goal {goal.what}: work that is done once has no latencies",
             "leave it out, or record clients that go on",
         )
-    names = candidates(predictor, options.devices, terms)
-    costs = Costs.of(predictor, terms)
+    names = candidate_devices(predictor, options.devices, terms)
+    costs = PlacementCosts.of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
-    machine = machine_of(options.instances, terms.recorded_on)
-    rent = rent_per_month(options.instances, predictor.work.cores, costs.currency)
-    search = Search(predictor, names, costs, budget_per_month, machine, rent)
+    machine = current_machine(options.instances, terms.recorded_on)
+    rent = instance_rent_per_month(options.instances, predictor.work.cores, costs.currency)
+    search = PlacementSearch(predictor, names, costs, budget_per_month, machine, rent)
     ranking, fastest, simpler = search.ranking, search.fastest, search.simpler()
-    recorded, (_, placed) = search.staying.prediction, by_load(predictor)
-    allowed = Moves(predictor, names, costs, budget_per_month, placed)
+    recorded, (_, placed) = search.staying.prediction, roles_by_load(predictor)
+    allowed = AllowedMoves(predictor, names, costs, budget_per_month, placed)
     moves = allowed.after(recorded)
     reaching = search.cheapest(goal) if goal else None
     decision = decide(search, predictor.run, goal, reaching)
-    tried = setting_moves(predictor, recorded)
-    safest_first = [setting.text for setting in settings.advised(predictor.about)]
-    if setting := instead(tried, decision.option, goal, options.may_lose_s, safest_first):
+    tried = setting_changes(predictor, recorded)
+    safest_first = [setting.text for setting in database_settings.advised_settings(predictor.about)]
+    if setting := setting_instead_of_move(tried, decision.option, goal, options.may_lose_s, safest_first):
         decision = decision.changed(setting=setting.setting)
-    tried = with_placement(predictor, tried, decision.option.placement, recorded)
+    tried = settings_with_placement(predictor, tried, decision.option.placement, recorded)
     ladder = allowed.ladder(moves)
     placed_options = [
         decision.option,
         *(option for option in (search.best, fastest, simpler, reaching) if option),
     ]
     answers = [*(option.prediction for option in placed_options), *(move.prediction for move in ladder)]
-    judged = usability(predictor)
+    judged = judge_usability(predictor)
     priced = [*names, *(volume.device for volume in costs.volumes)]
     return Advice(
         usable=judged.usable,
@@ -263,8 +276,8 @@ def advise(
         moves=moves,
         ladder=ladder,
         settings=tried,
-        setting_bounds=setting_bounds(predictor, recorded),
-        tables=tables_beside(
+        setting_bounds=setting_gain_bounds(predictor, recorded),
+        tables=table_advice_beside(
             predictor,
             names,
             terms,
@@ -274,11 +287,11 @@ def advise(
         )
         if tables or named
         else None,
-        memory=memory_moves(predictor, terms.prices, recorded),
+        memory=memory_increases(predictor, terms.prices, recorded),
         memory_price=terms.prices.memory,
-        machines=machine_moves(predictor, options.instances, recorded, decision.option, costs.currency),
+        machines=machine_changes(predictor, options.instances, recorded, decision.option, costs.currency),
         instance=options.instances[0] if options.instances else None,
-        growing=growing(
+        growing=advise_growth(
             predictor,
             options.grow,
             names,
@@ -294,24 +307,27 @@ def advise(
         step_to_fastest=decision.option.step_to(fastest) if fastest else None,
         simpler=simpler,
         reaching=reaching,
-        durability=durability(decision.option.placement, predictor.run.engine),
+        durability=device_durability(decision.option.placement, predictor.run.engine),
         spaces=list(costs.spaces.values()),
-        filling=filling(decision.option, costs.spaces),
+        filling=unbounded_files(decision.option, costs.spaces),
         left_out=search.left_out(),
         exact=ranking.complete,
         tried=ranking.tried,
-        prices=used_prices(priced, terms, datetime.date.today()),
+        prices=price_sources(priced, terms, datetime.date.today()),
         notes=[
             *ranking.notes,
             *billing_notes(names, terms, costs.volumes, predictor.run),
-            *machine_notes(options.instances, predictor.work.cores),
+            *machine_assumptions(options.instances, predictor.work.cores),
             *(
-                [f"{no_rent(costs.currency)}, or --instance FILE with per_month in {costs.currency}"]
+                [
+                    f"{rent_unknown_note(costs.currency)}, or --instance FILE with per_month in "
+                    f"{costs.currency}"
+                ]
                 if rent is None and budget_per_month is None
                 else []
             ),
         ],
-        warnings=_merged(
+        warnings=_remarks_and_warnings(
             judged,
             _cautions(recorded.warnings, [(prediction, prediction.warnings) for prediction in answers]),
         ),
@@ -321,7 +337,7 @@ def advise(
     )
 
 
-def _merged(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
+def _remarks_and_warnings(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
     """The remarks on the recording, then the warnings; a warning that only repeats a remark is left out."""
     cautions_of_all = [
         Caution(text=f"{remark.reason}: {remark.fix}", placements=[])
@@ -346,17 +362,17 @@ def _cautions(of_all: Sequence[str], texts_of: Sequence[tuple[Prediction, Sequen
     for answer, sentences in texts_of:
         for text in sentences:
             places = placements.setdefault(text, [])
-            if text not in of_all and placement_of(answer) not in places:
-                places.append(placement_of(answer))
+            if text not in of_all and placement_of_prediction(answer) not in places:
+                places.append(placement_of_prediction(answer))
     return [
         Caution(text=text, placements=[] if len(places) >= len(moved) else places)
         for text, places in placements.items()
     ]
 
 
-def candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:
+def candidate_devices(predictor: Predictor, devices: Sequence[str], terms: PaymentTerms) -> list[str]:
     """The named devices, then those owned that the recorded run is not on."""
-    named = [resolve(name).name for name in devices]
+    named = [resolve_device(name).name for name in devices]
     recorded = set(recorded_profiles(predictor.run).values())
     names = list(dict.fromkeys([*named, *(name for name in terms.have if name not in recorded)]))
     if not names:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tierwise.advise.durability import ShownCuts, shown_cuts
-from tierwise.advise.option import MARGIN, Goal, Option, is_told, within_margin
-from tierwise.device_models.instances import Instance, larger, limits_only
-from tierwise.device_models.prices import Prices
+from tierwise.advise.durability import PowerCutCounts, shipped_power_cuts
+from tierwise.advise.priced_placement import MARGIN, Goal, PricedPlacement, is_rate_unchanged, is_sure_gain
+from tierwise.device_models.instances import CloudInstance, instance_limits_only, larger_instances
+from tierwise.device_models.prices import PriceList
 from tierwise.model import numbers
 from tierwise.model.placement import Role
 from tierwise.model.statistics import share_interval
 from tierwise.model.units import money_sum
-from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimates, settings
-from tierwise.predict.machine import network_volumes
+from tierwise.predict import Estimate, Prediction, Predictor, Scenario, database_settings, estimates
+from tierwise.predict.database_settings import ChosenSetting
 from tierwise.predict.prediction import Bound
-from tierwise.predict.ranking import asking
-from tierwise.predict.settings import ChosenSetting
-from tierwise.results.measurements import Record
+from tierwise.predict.ranking import scenario_with_placement
+from tierwise.predict.scenario_machine import network_volumes
+from tierwise.results.measurements import StrictModel
 
 
-class Alternative(Record):
+class AlternativeToMove(StrictModel):
     """One change of the recorded run, every file where it was recorded."""
 
     prediction: Prediction
@@ -33,18 +33,18 @@ class Alternative(Record):
     """Whether its gain alone can be told from none, and the median latency gets no longer."""
 
 
-def _compared(answer: Prediction, staying: Prediction) -> dict[str, Any] | None:
+def _compared_with_staying(answer: Prediction, staying: Prediction) -> dict[str, Any] | None:
     """The answer to an alternative, compared with staying as one is; ``None`` if either has no rate."""
     if answer.rate_per_s is None or staying.rate_per_s is None:
         return None
     return {
         "prediction": answer,
         "gain_per_s": answer.rate_per_s.value - staying.rate_per_s.value,
-        "worthwhile": is_told(answer, staying),
+        "worthwhile": is_sure_gain(answer, staying),
     }
 
 
-class MachineMove(Alternative):
+class MachineChange(AlternativeToMove):
     """Another machine: its limits, its cores and, where the recording tells what that changes, its memory."""
 
     instance: str
@@ -57,7 +57,7 @@ class MachineMove(Alternative):
     """With the recommended placement; ``None`` if that is to stay."""
 
 
-def machine_of(instances: Sequence[Instance], recorded_on: Mapping[str, str]) -> Scenario:
+def current_machine(instances: Sequence[CloudInstance], recorded_on: Mapping[str, str]) -> Scenario:
     """The machine of every placement: the limits of the first instance, with the recorded cores and memory.
 
     Args:
@@ -66,17 +66,17 @@ def machine_of(instances: Sequence[Instance], recorded_on: Mapping[str, str]) ->
     """
     if not instances:
         return Scenario()
-    limits = limits_only(instances[0])
+    limits = instance_limits_only(instances[0])
     return Scenario(instance=limits, recorded_volumes=network_volumes(recorded_on, limits))
 
 
-def machine_moves(
+def machine_changes(
     predictor: Predictor,
-    instances: Sequence[Instance],
+    instances: Sequence[CloudInstance],
     staying: Prediction,
-    option: Option,
+    option: PricedPlacement,
     currency: str,
-) -> list[MachineMove]:
+) -> list[MachineChange]:
     """Each other machine that the recording can answer: those named, or the larger ones of the family.
 
     Args:
@@ -89,13 +89,15 @@ def machine_moves(
     if not instances:
         return []
     now, *others = instances
-    machines = [other for other in others or larger(now) if other.name != now.name]
+    machines = [other for other in others or larger_instances(now) if other.name != now.name]
     alone = [staying.scenario.changed(instance=machine) for machine in machines]
-    moved: list[Scenario] = [] if option.stays else [asking(scenario, option.placement) for scenario in alone]
+    moved: list[Scenario] = (
+        [] if option.stays else [scenario_with_placement(scenario, option.placement) for scenario in alone]
+    )
     answers = predictor.predict([*alone, *moved])
     both: Sequence[Prediction | None] = answers[len(alone) :] or [None] * len(alone)
     return [
-        MachineMove(
+        MachineChange(
             instance=machine.name,
             vcpus=machine.vcpus,
             memory_gib=machine.memory_gib,
@@ -104,18 +106,18 @@ def machine_moves(
             **compared,
         )
         for machine, answer, beside in zip(machines, answers, both, strict=False)
-        if (compared := _compared(answer, staying))
+        if (compared := _compared_with_staying(answer, staying))
     ]
 
 
-def rent_difference(now: Instance, other: Instance, currency: str) -> float | None:
+def rent_difference(now: CloudInstance, other: CloudInstance, currency: str) -> float | None:
     """Rent of another machine less that of the present one, a month; ``None`` if one is not known."""
     if now.per_month is None or other.per_month is None or {now.currency, other.currency} != {currency}:
         return None
     return money_sum((other.per_month, -now.per_month))
 
 
-def machine_notes(instances: Sequence[Instance], cores: int) -> list[str]:
+def machine_assumptions(instances: Sequence[CloudInstance], cores: int) -> list[str]:
     """What the limits of the machine are assumed to be about, as sentences; none without a machine.
 
     Args:
@@ -127,13 +129,13 @@ def machine_notes(instances: Sequence[Instance], cores: int) -> list[str]:
         return []
     name = instances[0].name
     return [
-        f"{name} has {numbers.counted(vcpus, 'processor')} and the recorded machine {cores}: "
+        f"{name} has {numbers.counted_noun(vcpus, 'processor')} and the recorded machine {cores}: "
         f"placements have the limits of {name}, and the recorded cores and memory; tierwise predict "
         f"--instance has all of {name}"
     ]
 
 
-class MeasuredHarm(Record):
+class MeasuredCommitLoss(StrictModel):
     """Power cuts of studies with a setting that is not durable."""
 
     harmed: int
@@ -145,7 +147,7 @@ class MeasuredHarm(Record):
     """Its high end."""
 
 
-class SettingSteps(Record):
+class SettingInstructions(StrictModel):
     """A setting with another value: what it costs and may lose, how to set it, how to go back."""
 
     setting: str
@@ -166,33 +168,35 @@ class SettingSteps(Record):
     """Address of the documentation."""
 
 
-class SettingMove(SettingSteps, Alternative):
+class SettingChange(SettingInstructions, AlternativeToMove):
     """One setting with another value, every file where it was recorded."""
 
     cost_per_month: float = 0.0
     """Always 0: there is nothing to buy."""
     loses_s: float | None
     """Documented bound of what is lost, in seconds; ``None`` if there is none."""
-    measured: MeasuredHarm | None
+    measured: MeasuredCommitLoss | None
     """Of studies with this engine and setting, on devices that obey flushes; ``None`` if none tried it."""
     with_move: Prediction | None = None
     """With the recommended placement; ``None`` if that is to stay."""
 
 
-def setting_moves(predictor: Predictor, staying: Prediction) -> list[SettingMove]:
+def setting_changes(predictor: Predictor, staying: Prediction) -> list[SettingChange]:
     """Each setting of the recorded engine that the recording can answer, the greatest gain first.
 
     Args:
         predictor: of the recording.
         staying: what they are compared with.
     """
-    tried = settings.advised(predictor.about)
+    tried = database_settings.advised_settings(predictor.about)
     answers = predictor.predict([staying.scenario.changed(settings=[setting.text]) for setting in tried])
-    moves = [_setting_move(setting, answer, staying) for setting, answer in zip(tried, answers, strict=True)]
+    moves = [
+        _setting_change(setting, answer, staying) for setting, answer in zip(tried, answers, strict=True)
+    ]
     return sorted((move for move in moves if move), key=lambda move: move.gain_per_s, reverse=True)
 
 
-class SettingBound(SettingSteps):
+class SettingGainBound(SettingInstructions):
     """A setting of which the recording tells a bound of the gain alone, or nothing: no decision names it."""
 
     bound: Bound | None
@@ -201,7 +205,7 @@ class SettingBound(SettingSteps):
     """Why there is no prediction, in words."""
 
 
-def setting_bounds(predictor: Predictor, staying: Prediction) -> list[SettingBound]:
+def setting_gain_bounds(predictor: Predictor, staying: Prediction) -> list[SettingGainBound]:
     """Each setting of the recorded engine that costs nothing and is not predicted; none of an observation.
 
     Args:
@@ -210,22 +214,24 @@ def setting_bounds(predictor: Predictor, staying: Prediction) -> list[SettingBou
     """
     if predictor.work.from_waits:
         return []
-    tried = settings.not_predicted(predictor.about)
+    tried = database_settings.unpredicted_settings(predictor.about)
     answers = predictor.predict([staying.scenario.changed(settings=[setting.text]) for setting in tried])
     return [
-        SettingBound(
-            bound=answer.bound, why=answer.refused.message if answer.refused else "", **_steps(setting)
+        SettingGainBound(
+            bound=answer.bound,
+            why=answer.refused.message if answer.refused else "",
+            **_setting_instructions(setting),
         )
         for setting, answer in zip(tried, answers, strict=True)
     ]
 
 
-def with_placement(
+def settings_with_placement(
     predictor: Predictor,
-    moves: Sequence[SettingMove],
+    moves: Sequence[SettingChange],
     placement: Mapping[Role, str],
     staying: Prediction,
-) -> list[SettingMove]:
+) -> list[SettingChange]:
     """The same settings, each with its answer for a placement; as they are for one that moves nothing.
 
     Args:
@@ -236,18 +242,18 @@ def with_placement(
     """
     if not placement:
         return list(moves)
-    placed = asking(staying.scenario, placement)
+    placed = scenario_with_placement(staying.scenario, placement)
     answers = predictor.predict([placed.changed(settings=[move.setting]) for move in moves])
     return [move.changed(with_move=answer) for move, answer in zip(moves, answers, strict=True)]
 
 
-def instead(
-    moves: Sequence[SettingMove],
-    option: Option,
+def setting_instead_of_move(
+    moves: Sequence[SettingChange],
+    option: PricedPlacement,
     goal: Goal | None,
     may_lose_s: float | None,
     safest_first: Sequence[str],
-) -> SettingMove | None:
+) -> SettingChange | None:
     """The setting to recommend in place of an option: it loses no more than is allowed and reaches as much.
 
     Args:
@@ -271,41 +277,41 @@ def instead(
         for move in moves
         if move.worthwhile and move.loses_s is not None and move.loses_s <= may_lose_s
         if (goal is not None and goal.verdict(move.prediction).endswith("reached"))
-        or (goal is None and _reaches(move, option))
+        or (goal is None and _is_as_fast(move, option))
     ]
     least_s = min((move.loses_s or 0.0 for move in allowed), default=0.0)
     losing = [move for move in allowed if (move.loses_s or 0.0) == least_s]
-    alike = [move for move in losing if within_margin(_step(losing[0], move))]
+    alike = [move for move in losing if is_rate_unchanged(_rate_ratio(losing[0], move))]
     return min(alike, key=lambda move: safest_first.index(move.setting), default=None)
 
 
-def _step(faster: SettingMove, other: SettingMove) -> Estimate | None:
-    return estimates.ratio(faster.prediction.seed_rates_per_s, other.prediction.seed_rates_per_s)
+def _rate_ratio(faster: SettingChange, other: SettingChange) -> Estimate | None:
+    return estimates.estimate_ratio(faster.prediction.seed_rates_per_s, other.prediction.seed_rates_per_s)
 
 
-def _reaches(move: SettingMove, option: Option) -> bool:
+def _is_as_fast(move: SettingChange, option: PricedPlacement) -> bool:
     """Whether the option is not faster by more than the margin within which predictions count as equal."""
-    step = estimates.ratio(option.prediction.seed_rates_per_s, move.prediction.seed_rates_per_s)
+    step = estimates.estimate_ratio(option.prediction.seed_rates_per_s, move.prediction.seed_rates_per_s)
     return option.stays or step is None or step.value <= MARGIN
 
 
-def _setting_move(chosen: ChosenSetting, answer: Prediction, staying: Prediction) -> SettingMove | None:
-    if (compared := _compared(answer, staying)) is None:
+def _setting_change(chosen: ChosenSetting, answer: Prediction, staying: Prediction) -> SettingChange | None:
+    if (compared := _compared_with_staying(answer, staying)) is None:
         return None
     cuts = [
         cut
-        for cut in shown_cuts().cuts
+        for cut in shipped_power_cuts().cuts
         if (cut.engine, cut.durability) == (chosen.engine, chosen.setting.cuts) and not cut.lies
     ]
-    return SettingMove(
+    return SettingChange(
         loses_s=chosen.loses_s,
-        measured=_measured(cuts),
-        **_steps(chosen),
+        measured=_measured_commit_loss(cuts),
+        **_setting_instructions(chosen),
         **compared,
     )
 
 
-def _steps(chosen: ChosenSetting) -> dict[str, Any]:
+def _setting_instructions(chosen: ChosenSetting) -> dict[str, Any]:
     """Fields of any answer for a setting: what it loses, and the steps there and back."""
     return {
         "setting": chosen.text,
@@ -318,12 +324,12 @@ def _steps(chosen: ChosenSetting) -> dict[str, Any]:
     }
 
 
-def _measured(cuts: Sequence[ShownCuts]) -> MeasuredHarm | None:
+def _measured_commit_loss(cuts: Sequence[PowerCutCounts]) -> MeasuredCommitLoss | None:
     harmed, made = sum(cut.harmed for cut in cuts), sum(cut.cuts for cut in cuts)
     if made == 0:
         return None
     low, high = share_interval(harmed, made)
-    return MeasuredHarm(harmed=harmed, cuts=made, low=low, high=high)
+    return MeasuredCommitLoss(harmed=harmed, cuts=made, low=low, high=high)
 
 
 _SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)
@@ -335,7 +341,7 @@ _READ = (Role.DATA, Role.INDEX, Role.SELECTED, Role.UNDO, Role.SYSTEM)
 """Roles whose pages an engine's buffer, or else the page cache, may hold: those of the crate ``work``."""
 
 
-class MemoryMove(Alternative):
+class MemoryIncrease(AlternativeToMove):
     """More memory, every file where it was recorded."""
 
     memory_bytes: int
@@ -349,7 +355,7 @@ class MemoryMove(Alternative):
     """Whether all tables and indexes fit."""
 
 
-def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> list[MemoryMove]:
+def memory_increases(predictor: Predictor, prices: PriceList, staying: Prediction) -> list[MemoryIncrease]:
     """Sizes of memory up to that of all tables and indexes, ascending; none if reads wait for no device.
 
     Args:
@@ -363,7 +369,7 @@ def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> l
     files = sum(size for role, size in work.footprints.items() if role in _READ)
     buffer = work.page_cache.engine_bytes
     missing = files - (buffer or work.page_cache.likely_bytes)
-    added = sorted({_whole(share * missing) for share in _SHARES}) if missing > 0 else []
+    added = sorted({_rounded_up(share * missing) for share in _SHARES}) if missing > 0 else []
     free = work.page_cache.likely_bytes if buffer and work.page_cache.passed else 0
     scenarios = [
         staying.scenario.changed(
@@ -374,7 +380,7 @@ def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> l
     ]
     price = prices.memory
     return [
-        MemoryMove(
+        MemoryIncrease(
             memory_bytes=scenario.memory_bytes or 0,
             buffer_bytes=scenario.buffer_bytes,
             added_bytes=max(0, more - free),
@@ -383,11 +389,11 @@ def memory_moves(predictor: Predictor, prices: Prices, staying: Prediction) -> l
             **compared,
         )
         for scenario, answer, more in zip(scenarios, predictor.predict(scenarios), added, strict=True)
-        if (compared := _compared(answer, staying))
+        if (compared := _compared_with_staying(answer, staying))
     ]
 
 
-def equal_memory(moves: Sequence[MemoryMove], option: Option) -> MemoryMove | None:
+def memory_as_fast_as_move(moves: Sequence[MemoryIncrease], option: PricedPlacement) -> MemoryIncrease | None:
     """The smallest memory that is at least as fast as an option, within the margin; ``None`` if none is."""
     rate = option.prediction.rate_per_s
     if option.stays or rate is None:
@@ -396,5 +402,5 @@ def equal_memory(moves: Sequence[MemoryMove], option: Option) -> MemoryMove | No
     return next((move for move, own in rates if own and own.value * MARGIN >= rate.value), None)
 
 
-def _whole(size: float) -> int:
+def _rounded_up(size: float) -> int:
     return -(-int(size) // _STEP) * _STEP

@@ -1,4 +1,4 @@
-"""Terms of payment, wear, and the monthly cost of a placement: new devices, less the rent of emptied volumes.
+"""Terms of payment, and the monthly cost of a placement: new devices, less the rent of emptied volumes.
 
 A drive that its writes wear out within its service life is bought again. The writes are those of the recorded
 load, at the recorded rate, unless others are given.
@@ -15,29 +15,30 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
+from tierwise.advise.wear import device_lifetime_months, write_rates_by_device
 from tierwise.device_models.prices import (
     YEARS,
     BillPart,
     ListedPrice,
-    Prices,
+    PriceList,
     bill_part,
     bill_parts,
     cost_per_month,
     gib_for_speed,
     largest_gib,
 )
-from tierwise.device_models.profiles import names as shipped_names
-from tierwise.device_models.profiles import texts
+from tierwise.device_models.profiles import profile_names as shipped_names
+from tierwise.device_models.profiles import shipped_profile_texts
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import gathered, names_in
-from tierwise.model.placement import EVERYTHING, Role, parse_place
+from tierwise.model.names import group_by_key, split_names
+from tierwise.model.placement import EVERYTHING, Role, parse_placement
 from tierwise.model.units import SECTOR_BYTES, money_sum
-from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, resolve
-from tierwise.predict.devices import lost_at_stop
-from tierwise.predict.ranking import by_load
-from tierwise.predict.space import RoleSpace
-from tierwise.recording import About
-from tierwise.results.measurements import Record
+from tierwise.predict import RECORDED, Predictor, RecordedRun, resolve_device
+from tierwise.predict.named_devices import roles_lost_at_stop
+from tierwise.predict.ranking import roles_by_load
+from tierwise.predict.role_space import RoleSpace
+from tierwise.recording import RecordingMetadata
+from tierwise.results.measurements import StrictModel
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _FACTOR = re.compile(r"\d+(?:\.\d+)?")
@@ -46,7 +47,7 @@ _MOST_YEARS = 50
 
 
 @dataclass(frozen=True)
-class Terms:
+class PaymentTerms:
     """The conditions of payment.
 
     Attributes:
@@ -60,7 +61,7 @@ class Terms:
             of the machine.
     """
 
-    prices: Prices = field(default_factory=Prices.read)
+    prices: PriceList = field(default_factory=PriceList.read)
     have: tuple[str, ...] = ()
     headroom: float = 0.0
     growth: float = 0.0
@@ -98,10 +99,10 @@ class Terms:
             TierwiseError: naming the option, or the file of prices and its field.
         """
         return cls(
-            prices=Prices.read(prices),
-            have=tuple(dict.fromkeys(resolve(name).name for name in names_in(have))),
-            headroom=parse_share(headroom, "--headroom"),
-            growth=_growth(growth),
+            prices=PriceList.read(prices),
+            have=tuple(dict.fromkeys(resolve_device(name).name for name in split_names(have))),
+            headroom=parse_percentage(headroom, "--headroom"),
+            growth=_parse_growth(growth),
             years=years,
             recorded_on=parse_recorded_on(recorded_on),
             rebuildable=rebuildable,
@@ -113,7 +114,7 @@ class Terms:
         return (1 + self.headroom) * (1 + self.growth)
 
 
-def parse_share(text: str, option: str) -> float:
+def parse_percentage(text: str, option: str) -> float:
     """Read ``30%`` as 0.3; an empty text is 0.
 
     Raises:
@@ -127,10 +128,10 @@ def parse_share(text: str, option: str) -> float:
     return float(match[1]) / 100
 
 
-def _growth(text: str) -> float:
+def _parse_growth(text: str) -> float:
     """``50%``, or ``1.5`` as in ``tierwise predict``: a multiple of the recorded files."""
     if not _FACTOR.fullmatch(text.strip()):
-        return parse_share(text, "--growth")
+        return parse_percentage(text, "--growth")
     if not 1 <= (factor := float(text)) <= _MOST_PERCENT / 100:
         raise TierwiseError(f"--growth: {text} is not from 1 to {_MOST_PERCENT // 100}", "write 1.5 or 50%")
     return factor - 1
@@ -140,8 +141,8 @@ def parse_recorded_on(text: str) -> dict[str, str]:
     """Role, or ``all``, to the full name of its device, in ``gp3`` or ``log=io2,all=gp3``."""
     if not text:
         return {}
-    places = parse_place(text, "--recorded-on") if "=" in text else {EVERYTHING: text.strip()}
-    return {role: resolve(device).name for role, device in places.items()}
+    places = parse_placement(text, "--recorded-on") if "=" in text else {EVERYTHING: text.strip()}
+    return {role: resolve_device(device).name for role, device in places.items()}
 
 
 _KEPT = {"/", "/boot", "/boot/efi", "/usr", "/var"}
@@ -163,7 +164,7 @@ class RecordedVolume:
     rent_per_month: float
 
 
-def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]:
+def recorded_volumes(predictor: Predictor, terms: PaymentTerms) -> list[RecordedVolume]:
     """The rented volumes among the recorded devices.
 
     What a device is, ``terms`` say, or the recording of an emulated one. Its size is that of the block
@@ -174,11 +175,11 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
     """
     known = recorded_profiles(predictor.run)
     volumes = []
-    for roles, size_bytes in _devices(predictor.about, predictor.work.footprints):
-        name = _name_of(roles, terms.recorded_on, known)
+    for roles, size_bytes in _emptied_devices(predictor.about, predictor.work.footprints):
+        name = _device_name_of(roles, terms.recorded_on, known)
         if name is None or name in terms.have:
             continue
-        profile = resolve(name).profile
+        profile = resolve_device(name).profile
         price = terms.prices.of(profile.member or profile)
         rent = cost_per_month(profile, terms.prices, size_bytes, terms.years)
         if price and price.rented and rent:
@@ -186,7 +187,7 @@ def recorded_volumes(predictor: Predictor, terms: Terms) -> list[RecordedVolume]
     return volumes
 
 
-def named_devices(run: RecordedRun, terms: Terms) -> dict[Role, str]:
+def user_named_devices(run: RecordedRun, terms: PaymentTerms) -> dict[Role, str]:
     """Role -> full name of the device that ``--recorded-on`` says that it was recorded on."""
     named = {role: terms.recorded_on.get(role, terms.recorded_on.get(EVERYTHING)) for role in run.footprints}
     return {role: device for role, device in named.items() if device}
@@ -202,21 +203,23 @@ def recorded_profiles(run: RecordedRun) -> dict[Role, str]:
 def _names_by_summary() -> dict[str, str]:
     """A recording has the text of a profile, and of its name only the summary."""
     return {
-        summary: name for name, text in texts().items() if (summary := tomllib.loads(text).get("summary"))
+        summary: name
+        for name, text in shipped_profile_texts().items()
+        if (summary := tomllib.loads(text).get("summary"))
     }
 
 
-def _devices(about: About, footprints: Mapping[Role, int]) -> list[tuple[set[Role], int]]:
+def _emptied_devices(about: RecordingMetadata, footprints: Mapping[Role, int]) -> list[tuple[set[Role], int]]:
     """Roles and bytes of each device that can be given up: of all partitions that share it."""
     devices = []
-    for parts in gathered((device.shared, device) for device in about.devices).values():
+    for parts in group_by_key((device.shared, device) for device in about.devices).values():
         roles = {role for part in parts for role in part.roles if role in footprints}
         if roles and not any(part.mount in _KEPT for part in parts):
             devices.append((roles, sum(part.sectors for part in parts) * SECTOR_BYTES))
     return devices
 
 
-def _name_of(
+def _device_name_of(
     roles: Collection[Role], recorded_on: Mapping[str, str], known: Mapping[Role, str]
 ) -> str | None:
     """The name of the device of these roles; ``None`` if it has none."""
@@ -231,78 +234,13 @@ def _name_of(
     return min(names, default=None)
 
 
-SECONDS_PER_MONTH = 365.25 * 24 * 3600 / 12
-_TB = 1e12
-
-
-class Wear(Record):
-    """Writes to one device, if the load went on without a pause."""
-
-    device: str
-    written_bytes_per_month: float
-    """At the recorded rate of work: what a load that does not grow with the speed writes."""
-    endurance_tb_written: float | None
-    """The maker's figure; ``None`` if there is none, or if writes do not wear the device out."""
-    months: float | None
-    """Time until that is written; ``None`` if there is no figure or nothing is written."""
-    predicted_bytes_per_month: float
-    """At the predicted rate of work: what a load that fills the new speed writes."""
-    predicted_months: float | None
-    """Time until the maker's figure is written then."""
-
-
-def wear(prediction: Prediction, devices: Sequence[str], recorded: Mapping[Role, float]) -> list[Wear]:
-    """The wear of each device that a prediction places files on, except the recorded ones.
-
-    Args:
-        prediction: with what each role writes.
-        devices: full names, in the order wanted.
-        recorded: bytes a second that the recorded load writes to each role.
-    """
-    placed = {role: load.device for role, load in prediction.io.items()}
-    at_recorded_rate = written_by_device(placed, recorded)
-    predicted = written_by_device(placed, predicted_writes(prediction))
-    return [
-        Wear(
-            device=device,
-            written_bytes_per_month=at_recorded_rate[device] * SECONDS_PER_MONTH,
-            endurance_tb_written=resolve(device).profile.endurance_tb_written,
-            months=lifetime_months(device, at_recorded_rate[device]),
-            predicted_bytes_per_month=predicted[device] * SECONDS_PER_MONTH,
-            predicted_months=lifetime_months(device, predicted[device]),
-        )
-        for device in devices
-        if device != RECORDED and device in placed.values()
-    ]
-
-
-def predicted_writes(prediction: Prediction) -> dict[Role, float]:
-    """Bytes a second that the predicted load writes to each role."""
-    return {role: load.written_bytes_per_s for role, load in prediction.io.items()}
-
-
-def written_by_device(placement: Mapping[Role, str], written: Mapping[Role, float]) -> dict[str, float]:
-    """Bytes a second that are written to each device of a placement."""
-    written_bytes: dict[str, float] = {}
-    for role, device in placement.items():
-        written_bytes[device] = written_bytes.get(device, 0.0) + written.get(role, 0.0)
-    return written_bytes
-
-
-def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:
-    """Months until the maker's endurance is written; ``None`` if there is no figure or nothing is written."""
-    endurance = resolve(device).profile.endurance_tb_written
-    per_month = written_bytes_per_s * SECONDS_PER_MONTH
-    return endurance * _TB / per_month if endurance and per_month > 0 else None
-
-
 _GIB = 1 << 30
 _MONTHS_PER_YEAR = 12
 Written = Mapping[Role, float]
 """Bytes a second that a load writes to the files of each role."""
 
 
-class DeviceBill(Record):
+class DeviceBill(StrictModel):
     """What one new device costs a month."""
 
     device: str
@@ -338,7 +276,7 @@ class Bill:
         return money_sum((self.new_per_month, -self.credit_per_month))
 
 
-class Costs:
+class PlacementCosts:
     """Prices of placements of files of known sizes.
 
     Args:
@@ -353,14 +291,14 @@ class Costs:
     def __init__(
         self,
         needed_bytes: Mapping[Role, int],
-        terms: Terms | None = None,
+        terms: PaymentTerms | None = None,
         volumes: Sequence[RecordedVolume] = (),
         idle: Collection[Role] = (),
         written: Written | None = None,
         spaces: Mapping[Role, RoleSpace] | None = None,
     ) -> None:
         self.needed_bytes = needed_bytes
-        self._terms = terms or Terms()
+        self._terms = terms or PaymentTerms()
         self.volumes, self._idle = volumes, frozenset(idle)
         self.written: Written = written or {}
         self.spaces: Mapping[Role, RoleSpace] = spaces or {}
@@ -368,14 +306,14 @@ class Costs:
         self._most_bytes: dict[str, float] = {}
 
     @classmethod
-    def of(cls, predictor: Predictor, terms: Terms | None = None) -> Self:
+    def of(cls, predictor: Predictor, terms: PaymentTerms | None = None) -> Self:
         """The costs of placing a recording's files.
 
         Raises:
             TierwiseError: two names for one recorded device.
         """
-        terms = terms or Terms()
-        idle, _ = by_load(predictor)
+        terms = terms or PaymentTerms()
+        idle, _ = roles_by_load(predictor)
         written = {role: load.written_bytes_per_s for role, load in predictor.as_recorded.io.items()}
         spaces = predictor.spaces
         needed_bytes = {role: space.size_bytes for role, space in spaces.items()}
@@ -412,7 +350,7 @@ class Costs:
 
     def may_hold(self, placement: Mapping[Role, str]) -> bool:
         """Whether each device may hold its files: memory and instance stores lose them with a stop."""
-        return self.rebuildable or not lost_at_stop(placement)
+        return self.rebuildable or not roles_lost_at_stop(placement)
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
         """Whether a placement fits its devices and costs no more than a budget."""
@@ -459,7 +397,7 @@ class Costs:
         return bill
 
     def _new(self, placement: Mapping[Role, str], written: Written) -> list[DeviceBill]:
-        writes = written_by_device(placement, written)
+        writes = write_rates_by_device(placement, written)
         return [
             self.device_bill(device, size, writes[device])
             for device, size in self.size_bytes(placement).items()
@@ -480,7 +418,7 @@ class Costs:
             return DeviceBill(device=device, per_month=0.0, parts=[])
         key = device, size_bytes, written_bytes_per_s
         if key not in self._known:
-            profile, prices = resolve(device).profile, self._terms.prices
+            profile, prices = resolve_device(device).profile, self._terms.prices
             parts = bill_parts(profile, prices, size_bytes * self._terms.room, self._terms.years)
             if parts is None:
                 raise TierwiseError(
@@ -497,7 +435,7 @@ class Costs:
 
     def _purchases(self, device: str, written_bytes_per_s: float) -> float:
         """How often a device is bought within its service life."""
-        months = lifetime_months(device, written_bytes_per_s)
+        months = device_lifetime_months(device, written_bytes_per_s)
         return 1.0 if months is None else max(1.0, self._terms.years * _MONTHS_PER_YEAR / months)
 
     def holds(self, device: str, size_bytes: int) -> bool:
@@ -507,13 +445,13 @@ class Costs:
     def most_bytes(self, device: str) -> float:
         """Recorded files that a device can hold, with headroom and after their growth."""
         if device not in self._most_bytes:
-            profile = resolve(device).profile
+            profile = resolve_device(device).profile
             largest_bytes = largest_gib(self._terms.prices, profile) * _GIB
             self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
         return self._most_bytes[device]
 
 
-class UsedPrice(Record):
+class PriceSource(StrictModel):
     """The price of one device, and how old it is."""
 
     device: str
@@ -526,17 +464,17 @@ class UsedPrice(Record):
     """Whether somebody compared it with the source."""
 
 
-def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> list[UsedPrice]:
+def price_sources(devices: Sequence[str], terms: PaymentTerms, today: datetime.date) -> list[PriceSource]:
     """Source and date of the price of each device that is not owned; of an array, those of its members."""
-    prices: dict[str, UsedPrice] = {}
+    prices: dict[str, PriceSource] = {}
     for name in devices:
-        profile = resolve(name).profile
+        profile = resolve_device(name).profile
         while (price := terms.prices.of(profile)) is None and profile.member:
             profile = profile.member
         if price is None or name in terms.have or profile.name in prices:
             continue
         if isinstance(price, ListedPrice):
-            used = UsedPrice(
+            used = PriceSource(
                 device=profile.name,
                 source=price.source,
                 date=price.date,
@@ -545,46 +483,54 @@ def used_prices(devices: Sequence[str], terms: Terms, today: datetime.date) -> l
             )
         else:
             source = profile.sources.get("price", f"[price] of {profile.file}")
-            used = UsedPrice(device=profile.name, source=source, date=None, stale=False, checked=True)
+            used = PriceSource(device=profile.name, source=source, date=None, stale=False, checked=True)
         prices[profile.name] = used
     return list(prices.values())
 
 
 def billing_notes(
-    devices: Sequence[str], terms: Terms, volumes: Sequence[RecordedVolume], run: RecordedRun
+    devices: Sequence[str], terms: PaymentTerms, volumes: Sequence[RecordedVolume], run: RecordedRun
 ) -> list[str]:
     """What the reader of the costs has to know, as sentences without a full stop."""
     notes = []
     for name in devices:
-        profile = resolve(name).profile
+        profile = resolve_device(name).profile
         price = terms.prices.of(profile)
         least = gib_for_speed(profile)
         if price and price.rented and name not in terms.have and least > price.least_gib:
             notes.append(
                 f"{name}: billed for {least:,.0f} GiB or more, as a smaller one does not have its speed"
             )
-    recorded = {name: resolve(name).profile for name in terms.recorded_on.values() if name not in terms.have}
+    recorded = {
+        name: resolve_device(name).profile for name in terms.recorded_on.values() if name not in terms.have
+    }
     unpriced = [name for name in recorded if cost_per_month(recorded[name], terms.prices, 0) is None]
     notes += [
         f"{name} has no price in {terms.prices.currency}, so that no rent of it ends: "
         f"add [devices.{name}] to a file for --prices"
         for name in unpriced
     ]
-    kinds = gathered(
+    kinds = group_by_key(
         ((name, kind), role)
-        for role, name in named_devices(run, terms).items()
-        if (kind := run.devices.get(role, RECORDED)) not in (RECORDED, resolve(name).profile.summary)
+        for role, name in user_named_devices(run, terms).items()
+        if (kind := run.devices.get(role, RECORDED)) not in (RECORDED, resolve_device(name).profile.summary)
     )
     notes += [
         f"rent and wear of the recorded device are those of {name}, as --recorded-on says, but "
         f"{', '.join(sorted(roles))} were recorded on an emulated disk of another kind: {kind}"
         for (name, kind), roles in kinds.items()
     ]
+    recorded_as = {*recorded_profiles(run).values(), *user_named_devices(run, terms).values()}
+    notes += [
+        f"{name}: a further device of the type that was recorded, not the recorded one itself"
+        for name in devices
+        if resolve_device(name).profile.name in recorded_as and name not in terms.have
+    ]
     if terms.recorded_on and not volumes and not unpriced:
         notes.append("no recorded volume is credited: none is rented, or the operating system is on it")
-    profiles = [resolve(name).profile for name in devices]
+    profiles = [resolve_device(name).profile for name in devices]
     profiles += [profile.member for profile in profiles if profile.member]
-    known = {name for profile in profiles for name in (profile.name, *profile.likes)} | set(shipped_names())
+    known = {base.name for profile in profiles for base in (profile, *profile.likes)} | set(shipped_names())
     notes += [
         f"{terms.prices.file}: [devices.{name}] is none of these devices, and has no effect"
         for name in terms.prices.own

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from tierwise.advise.option import Goal, Option
-from tierwise.advise.search import Search
-from tierwise.model.input_files import DATA, shipped
+from tierwise.advise.priced_placement import Goal, PricedPlacement
+from tierwise.advise.search import PlacementSearch
+from tierwise.model.input_files import DATA, read_shipped_toml
+from tierwise.model.names import sum_by_key
 from tierwise.predict import Prediction, RecordedRun
-from tierwise.predict.together import Together, together
-from tierwise.results.measurements import Record
+from tierwise.predict.inseparable_roles import InseparableRoles, inseparable_roles_of
+from tierwise.results.measurements import StrictModel
 
 Why = Literal["faster", "cheaper", "goal", "alike", "median", "none"]
 REMEDIES = DATA / "remedies.toml"
@@ -21,7 +22,7 @@ _PARTS: Mapping[str, str] = {"log_device": "log", "log_queue": "log"}
 """Parts of the time with one remedy."""
 
 
-class TimeShare(Record):
+class TimeShare(StrictModel):
     """A part of the sessions' recorded time, and what would shorten it."""
 
     part: str
@@ -32,10 +33,10 @@ class TimeShare(Record):
     """What would shorten it, such as ``more cores``; empty for a small part."""
 
 
-class Decision(Record):
+class Decision(StrictModel):
     """The recommended placement and its reason."""
 
-    option: Option
+    option: PricedPlacement
     """To leave every file where it is, is one."""
     why: Why
     """``faster``: its gain can be told from none. ``cheaper``: it saves money and is not slower. ``goal``: it
@@ -46,7 +47,7 @@ class Decision(Record):
     unless the user allows the loss of commits."""
     time: list[TimeShare] = []
     """To stay: where the recorded time goes, the greatest part first, with remedies for the greatest."""
-    together: list[Together] = []
+    together: list[InseparableRoles] = []
     """Roles that move as one, because their engine keeps them in one directory."""
 
     @property
@@ -60,8 +61,10 @@ class Decision(Record):
         return self.option.prediction
 
 
-def decide(search: Search, run: RecordedRun, goal: Goal | None, reaching: Option | None) -> Decision:
-    """The decision, by the rules of :class:`~tierwise.advise.search.Search`.
+def decide(
+    search: PlacementSearch, run: RecordedRun, goal: Goal | None, reaching: PricedPlacement | None
+) -> Decision:
+    """The decision, by the rules of :class:`~tierwise.advise.search.PlacementSearch`.
 
     Args:
         search: the ranked placements.
@@ -69,27 +72,20 @@ def decide(search: Search, run: RecordedRun, goal: Goal | None, reaching: Option
         goal: what to reach.
         reaching: the cheapest that reaches it, or the closest.
     """
-    best, why = search.best, _why(search)
-    if goal and reaching and reaching.placement != best.placement and _serves(search, goal, reaching):
+    best, why = search.best, _reason(search)
+    if goal and reaching and reaching.placement != best.placement and search.serves(goal, reaching):
         option, why = reaching, "goal"
     else:
         option = best
     return Decision(
         option=option,
         why=why,
-        time=_time(search.staying.prediction, run) if option.stays else [],
-        together=together(run.engine, run.footprints),
+        time=_time_shares(search.staying.prediction, run) if option.stays else [],
+        together=inseparable_roles_of(run.engine, run.footprints),
     )
 
 
-def _serves(search: Search, goal: Goal, reaching: Option) -> bool:
-    """Whether a placement reaches the goal and is not merely another name for staying."""
-    if not goal.verdict(reaching.prediction).endswith("reached"):
-        return False
-    return reaching.stays or (search.may_be_recommended(reaching) and not search.staying.as_good_as(reaching))
-
-
-def _why(search: Search) -> Why:
+def _reason(search: PlacementSearch) -> Why:
     """The reason of the best placement."""
     best, fastest = search.best, search.fastest
     if not best.stays:
@@ -99,12 +95,9 @@ def _why(search: Search) -> Why:
     return "alike" if fastest.stays or search.staying.as_good_as(fastest) else "median"
 
 
-def _time(recorded: Prediction, run: RecordedRun) -> list[TimeShare]:
+def _time_shares(recorded: Prediction, run: RecordedRun) -> list[TimeShare]:
     """The parts of the recorded time, with remedies for the greatest."""
-    shares: dict[str, float] = {}
-    for part, share in recorded.shares.items():
-        name = _PARTS.get(part, part)
-        shares[name] = shares.get(name, 0.0) + share
+    shares = sum_by_key((_PARTS.get(part, part), share) for part, share in recorded.shares.items())
     ordered = sorted(shares.items(), key=lambda pair: pair[1], reverse=True)
     return [
         TimeShare(
@@ -121,14 +114,14 @@ def _time(recorded: Prediction, run: RecordedRun) -> list[TimeShare]:
 
 def _remedy(part: str, run: RecordedRun) -> str:
     """What shortens a part of this run's time; first a wait that a setting adds to it."""
-    others = remedy(part, run.engine)
+    others = remedy_for_time_share(part, run.engine)
     if part != "log" or not run.commit_delay_us:
         return others
-    delay = remedy("commit_delay", run.engine)
+    delay = remedy_for_time_share("commit_delay", run.engine)
     return f"{delay} (it adds {run.commit_delay_us / 1000:.3g} ms to a flush), {others}"
 
 
-def remedy(part: str, engine: str) -> str:
+def remedy_for_time_share(part: str, engine: str) -> str:
     """What shortens a part of the time; empty if nothing is known."""
-    remedies: Mapping[str, str] = shipped(REMEDIES).get(part, {})
+    remedies: Mapping[str, str] = read_shipped_toml(REMEDIES).get(part, {})
     return remedies.get(engine, remedies.get("any", ""))

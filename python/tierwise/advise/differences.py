@@ -12,18 +12,19 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal
 
-from tierwise.advise.forecast import Forecast, model_of
-from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve
+from tierwise.advise.forecast_file import Forecast, device_model_name
+from tierwise.model.names import join_words
+from tierwise.model.placement import ROLE_NAMES, Role
+from tierwise.predict import RECORDED, Prediction, Predictor, RecordedRun, Scenario, resolve_device
+from tierwise.predict.database_settings import choose_settings
 from tierwise.predict.prediction import RoleLoad
-from tierwise.predict.replayed import CHANCE
-from tierwise.predict.settings import chosen
-from tierwise.results.measurements import Record
+from tierwise.predict.simulator_output import CHANCE
+from tierwise.results.measurements import StrictModel
 
 Kind = Literal["clients", "arrivals", "cores", "memory", "setting", "placement", "device"]
 
 
-class Difference(Record):
+class ConditionDifference(StrictModel):
     """One condition that is not as the forecast has it."""
 
     kind: Kind
@@ -35,13 +36,15 @@ class Difference(Record):
     placement; µs a request."""
     measured: float | str
     """The same in the recording after."""
+    beside: list[Role] = []
+    """Roles on the device of a misplaced file that the forecast has elsewhere."""
     rate_per_s: float | None
     """Rate of the recording after, replayed with this difference undone; ``None`` if a replay cannot."""
     closes: float | None
     """Share of the gap between measured and predicted rate that this closes; above 1 it goes beyond."""
 
 
-class RoleTimes(Record):
+class RoleServiceTimes(StrictModel):
     """Time that its device was busy for each request of a role, in µs."""
 
     role: Role
@@ -56,7 +59,7 @@ class RoleTimes(Record):
     """On the forecast's simulated device, with the load of the recording after; ``None`` if not moved."""
 
 
-class WorkChange(Record):
+class WorkChange(StrictModel):
     """A part of a transaction's work that is not as it was."""
 
     what: Literal["requests", "processor time", "reads", "writes", "flushes", "bytes written"]
@@ -81,7 +84,7 @@ _LEAST_A_TRANSACTION = 0.05
 """Judgement: rarer requests of a transaction are left out, as chance decides them."""
 
 
-def conditions(forecast: Forecast, after: After) -> list[Difference]:
+def condition_differences(forecast: Forecast, after: RecordingAfterMove) -> list[ConditionDifference]:
     """Clients (or arrivals), cores, memory and settings that differ."""
     scenario, before, now = forecast.prediction.scenario, forecast.run, after.run
     clients, cores = scenario.clients or before.clients, scenario.cores or before.cores
@@ -101,7 +104,7 @@ def conditions(forecast: Forecast, after: After) -> list[Difference]:
     if before.engine == now.engine and scenario.settings:
         unset = [
             setting
-            for setting in chosen(scenario.settings, after.predictor.about)
+            for setting in choose_settings(scenario.settings, after.predictor.about)
             if setting.now is not None and not setting.is_set
         ]
         differences += [
@@ -113,7 +116,7 @@ def conditions(forecast: Forecast, after: After) -> list[Difference]:
     return differences
 
 
-def misplaced(forecast: Forecast, after: After) -> list[Difference]:
+def misplaced_roles(forecast: Forecast, after: RecordingAfterMove) -> list[ConditionDifference]:
     """Roles that are not where the forecast has them, and devices that are not as their profiles."""
     if not after.placement:
         return list(_where(forecast, after, None))
@@ -133,7 +136,7 @@ def misplaced(forecast: Forecast, after: After) -> list[Difference]:
         key=lambda role_time: _time_lost(role_time, after.predictor.as_recorded.io[role_time.role]),
     )
     return [
-        Difference(
+        ConditionDifference(
             kind="device",
             role=slowest.role,
             predicted=slowest.simulated_us or 0.0,
@@ -144,7 +147,7 @@ def misplaced(forecast: Forecast, after: After) -> list[Difference]:
     ]
 
 
-def other_devices(forecast: Forecast, undone: Prediction | None) -> list[Difference]:
+def changed_devices(forecast: Forecast, undone: Prediction | None) -> list[ConditionDifference]:
     """Devices that the forecast has as recorded and that take another time for a request now.
 
     Both sides are under the conditions of the forecast. No replay can undo it, because the forecast's file
@@ -155,9 +158,9 @@ def other_devices(forecast: Forecast, undone: Prediction | None) -> list[Differe
         now = undone.io.get(role) if undone else None
         if load.device != RECORDED or now is None or max(load.busy_share, now.busy_share) < _LEAST_BUSY:
             continue
-        before_us, now_us = busy_us(load), busy_us(now)
+        before_us, now_us = busy_us_per_request(load), busy_us_per_request(now)
         if before_us and now_us and max(before_us / now_us, now_us / before_us) >= _OTHER_DEVICE:
-            difference = Difference(
+            difference = ConditionDifference(
                 kind="device", role=role, predicted=before_us, measured=now_us, rate_per_s=None, closes=None
             )
             differences.append(difference)
@@ -179,10 +182,14 @@ def work_changes(forecast: Forecast, now: RecordedRun, undone: Prediction | None
 
 
 def _undone(
-    kind: Kind, predicted: float | str, measured: float | str, after: After, asked: dict[str, Any]
-) -> Difference:
+    kind: Kind,
+    predicted: float | str,
+    measured: float | str,
+    after: RecordingAfterMove,
+    asked: dict[str, Any],
+) -> ConditionDifference:
     replayed = after.without(**asked)
-    return Difference(
+    return ConditionDifference(
         kind=kind,
         predicted=predicted,
         measured=measured,
@@ -191,14 +198,16 @@ def _undone(
     )
 
 
-def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Iterator[Difference]:
+def _where(
+    forecast: Forecast, after: RecordingAfterMove, replayed: Prediction | None
+) -> Iterator[ConditionDifference]:
     """A line for each role that lies elsewhere."""
     placed = forecast.prediction.scenario.devices_of(after.predictor.work.footprints)
     disks = {role: device for device in after.predictor.about.devices for role in device.roles}
     for role, device in placed.items():
         held = after.run.devices.get(role, RECORDED)
-        expected = model_of(device, forecast.run.devices.get(role, RECORDED))
-        elsewhere = ""
+        expected = device_model_name(device, forecast.run.devices.get(role, RECORDED))
+        elsewhere, beside = "", list[Role]()
         if held != RECORDED and expected not in (RECORDED, held):
             elsewhere = held
         elif device != RECORDED and held == RECORDED and role in disks:
@@ -209,21 +218,23 @@ def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Ite
             ]
             turns = any(link.rotational for link in disks[role].chain)
             if beside:
-                elsewhere = f"the device of {', '.join(beside)}"
-            elif turns and resolve(device).profile.kind in ("ssd", "ram"):
+                elsewhere = f"the device of {join_words([ROLE_NAMES[other] for other in beside])}"
+            elif turns and resolve_device(device).profile.kind in ("ssd", "ram"):
                 elsewhere = "a rotational disk"
         if elsewhere:
-            yield Difference(
+            undone = replayed if device != RECORDED else None  # the forecast does not hold that device
+            yield ConditionDifference(
                 kind="placement",
                 role=role,
                 predicted=device if device != RECORDED else expected,
                 measured=elsewhere,
-                rate_per_s=replayed.rate_per_s.value if replayed and replayed.rate_per_s else None,
-                closes=after.closes(replayed),
+                beside=beside,
+                rate_per_s=undone.rate_per_s.value if undone and undone.rate_per_s else None,
+                closes=after.closes(undone),
             )
 
 
-def _time_lost(times: RoleTimes, load: RoleLoad) -> float:
+def _time_lost(times: RoleServiceTimes, load: RoleLoad) -> float:
     """Seconds a second by which the requests of a moved role differ from those of the simulated device."""
     if times.simulated_us is None or times.measured_us is None:
         return 0.0
@@ -250,7 +261,7 @@ def _change(what: Any, role: Role | None, before: float, now: float) -> WorkChan
     return WorkChange(what=what, role=role, predicted=before, measured=now)
 
 
-class After:
+class RecordingAfterMove:
     """The recording after a move, replayed under the conditions of the forecast.
 
     A difference is undone by replaying the recording after with the forecast's condition instead of its own.
@@ -310,18 +321,18 @@ class After:
         """Replay with the moved roles on the simulated devices of the forecast."""
         return self._replayed({"placement": self.placement}) if self.placement else None
 
-    def role_times(self) -> list[RoleTimes]:
+    def role_times(self) -> list[RoleServiceTimes]:
         """Time that a device was busy for each request of a role: measured, and on the forecast's device."""
         recorded = self.predictor.as_recorded.io
         simulated = self.on_forecast_devices.io if self.on_forecast_devices else {}
         predicted = self._forecast.prediction.io
         return [
-            RoleTimes(
+            RoleServiceTimes(
                 role=role,
                 device=predicted[role].device if role in predicted else RECORDED,
-                predicted_us=busy_us(predicted.get(role)),
-                measured_us=busy_us(recorded[role]),
-                simulated_us=busy_us(simulated.get(role)) if role in self._moved else None,
+                predicted_us=busy_us_per_request(predicted.get(role)),
+                measured_us=busy_us_per_request(recorded[role]),
+                simulated_us=busy_us_per_request(simulated.get(role)) if role in self._moved else None,
             )
             for role in Role
             if role in recorded and recorded[role].requests_per_s
@@ -336,7 +347,7 @@ class After:
         return None if answer.refused else answer
 
 
-def busy_us(load: RoleLoad | None) -> float | None:
+def busy_us_per_request(load: RoleLoad | None) -> float | None:
     """Time that a device is busy for each request; ``None`` without one."""
     if load is None or not load.requests_per_s:
         return None

@@ -7,15 +7,15 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import DeviceProfile
 from tierwise.model import numbers
-from tierwise.model.input_files import DATA, read_text, validated
+from tierwise.model.input_files import DATA, parse_as_model, read_text
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, resolve
-from tierwise.predict.devices import is_ephemeral, is_memory
-from tierwise.results.measurements import Record
+from tierwise.predict import RECORDED, resolve_device
+from tierwise.predict.named_devices import is_instance_store, is_volatile_memory
+from tierwise.results.measurements import StrictModel
 
-ShownT = TypeVar("ShownT", bound=Record)
+ShownT = TypeVar("ShownT", bound=StrictModel)
 
 SHOWN_FILE = DATA / "durability.json"
 NOT_TESTED = "not tested"
@@ -30,7 +30,7 @@ _SOURCES = (
 """Keys of a profile's sources that speak of what lasts, the most telling first."""
 
 
-class ShownCuts(Record):
+class PowerCutCounts(StrictModel):
     """Power cuts of one study run on one placement with one durability setting."""
 
     engine: str
@@ -45,13 +45,13 @@ class ShownCuts(Record):
     """Cuts that lost acknowledged commits or damaged the database."""
 
 
-class Shown(Record):
+class PowerCutFindings(StrictModel):
     """What the shipped studies of power cuts found; written by ``benchmarks/power_cuts.py``."""
 
-    cuts: list[ShownCuts] = []
+    cuts: list[PowerCutCounts] = []
 
 
-class Durability(Record):
+class DeviceDurability(StrictModel):
     """One device of a placement in a power cut."""
 
     device: str
@@ -62,7 +62,7 @@ class Durability(Record):
     """What the profile says, as a sentence."""
     source: str
     """Of that fact, from the profile; empty for the recorded device."""
-    cuts: list[ShownCuts]
+    cuts: list[PowerCutCounts]
     """Of placements that used this device, with the engine's durable setting."""
 
     @property
@@ -81,7 +81,7 @@ class Durability(Record):
         return f"{sum(cut.harmed for cut in self.cuts)} of {sum(cut.cuts for cut in self.cuts)}"
 
 
-def durability(placement: Mapping[Role, str], engine: str | None = None) -> list[Durability]:
+def device_durability(placement: Mapping[Role, str], engine: str | None = None) -> list[DeviceDurability]:
     """The devices of a placement in the order of their first roles.
 
     Args:
@@ -93,17 +93,17 @@ def durability(placement: Mapping[Role, str], engine: str | None = None) -> list
     """
     devices = dict.fromkeys(placement.values())
     return [
-        _durability(device, [role for role, name in placement.items() if name == device], engine)
+        _durability_of_device(device, [role for role, name in placement.items() if name == device], engine)
         for device in devices
     ]
 
 
-def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
+def _durability_of_device(device: str, roles: list[Role], engine: str | None) -> DeviceDurability:
     if device == RECORDED:
         fact = "the recorded device: its cache was not looked at; tierwise probe checks its flush"
-        return Durability(device=device, roles=roles, write_cache=None, fact=fact, source="", cuts=[])
-    profile = resolve(device).profile
-    return Durability(
+        return DeviceDurability(device=device, roles=roles, write_cache=None, fact=fact, source="", cuts=[])
+    profile = resolve_device(device).profile
+    return DeviceDurability(
         device=device,
         roles=roles,
         write_cache=profile.write_cache,
@@ -111,16 +111,16 @@ def _durability(device: str, roles: list[Role], engine: str | None) -> Durabilit
         source=_source(profile),
         cuts=[
             cut
-            for cut in shown_cuts().cuts
+            for cut in shipped_power_cuts().cuts
             if profile.name in cut.profiles and cut.durable and not cut.lies and engine in (None, cut.engine)
         ],
     )
 
 
-def _fact(profile: Profile) -> str:
-    if is_memory(profile):
+def _fact(profile: DeviceProfile) -> str:
+    if is_volatile_memory(profile):
         return "memory: nothing survives a power cut"
-    if is_ephemeral(profile):
+    if is_instance_store(profile):
         return "instance store: a stop of the machine, or its move to another host, takes all its files"
     if profile.write_cache:
         return "volatile write cache: completed writes may be lost until a flush"
@@ -129,21 +129,21 @@ def _fact(profile: Profile) -> str:
     return "no volatile cache, or one protected against power loss: completed writes are kept"
 
 
-def _source(profile: Profile) -> str:
+def _source(profile: DeviceProfile) -> str:
     """What the profile gives as the source, or its summary."""
-    if is_ephemeral(profile):
+    if is_instance_store(profile):
         return profile.summary
     return next((profile.sources[key] for key in _SOURCES if key in profile.sources), profile.summary)
 
 
-def shown_cuts() -> Shown:
-    """The shipped findings on power cuts; as :func:`_shown`."""
-    shown: Shown = _shown(SHOWN_FILE, Shown)
+def shipped_power_cuts() -> PowerCutFindings:
+    """The shipped findings on power cuts; as :func:`_shipped_findings`."""
+    shown: PowerCutFindings = _shipped_findings(SHOWN_FILE, PowerCutFindings)
     return shown
 
 
 @cache
-def _shown(file: Path, kind: type[ShownT]) -> ShownT:
+def _shipped_findings(file: Path, kind: type[ShownT]) -> ShownT:
     """Shipped findings of one kind; none without the file.
 
     Raises:
@@ -152,13 +152,13 @@ def _shown(file: Path, kind: type[ShownT]) -> ShownT:
     if not file.exists():
         return kind()
     fix = "install tierwise again"
-    return validated(kind, read_text(file, fix), str(file), fix)
+    return parse_as_model(kind, read_text(file, fix), str(file), fix)
 
 
 DEATHS_FILE = DATA / "device-deaths.json"
 
 
-class DeathCounts(Record):
+class DeviceDeathCounts(StrictModel):
     """Deaths of the device of one role under one engine, by what came of them."""
 
     engine: str
@@ -180,7 +180,7 @@ class DeathCounts(Record):
     @property
     def words(self) -> str:
         """Such as ``starts only after pg_resetwal -f; 3 of 3 deaths lost acknowledged commits``."""
-        parts, deaths = [self._start()], numbers.counted(self.deaths, "death")
+        parts, deaths = [self._start()], numbers.counted_noun(self.deaths, "death")
         if self.damaged:
             parts.append(f"{self.damaged} of {deaths} left a damaged database")
         if self.lost:
@@ -191,7 +191,7 @@ class DeathCounts(Record):
 
     def _start(self) -> str:
         if self.never == self.deaths:
-            deaths = numbers.counted(self.deaths, "death")
+            deaths = numbers.counted_noun(self.deaths, "death")
             return f"does not start again in {self.never} of {deaths}: restore a backup"
         if self.as_is == self.deaths:
             return "starts as it is"
@@ -202,19 +202,19 @@ class DeathCounts(Record):
         return ", ".join(f"{what} in {count} of {self.deaths}" for what, count in counts.items() if count)
 
 
-class ShownDeaths(Record):
+class DeviceDeathFindings(StrictModel):
     """What the shipped studies of deaths found; written by ``benchmarks/device_deaths.py``."""
 
-    deaths: list[DeathCounts] = []
+    deaths: list[DeviceDeathCounts] = []
 
 
-def deaths_shown(engine: str, roles: Collection[Role]) -> dict[Role, str]:
+def device_death_outcomes(engine: str, roles: Collection[Role]) -> dict[Role, str]:
     """What the death of the device of each role did to an engine in a study, or ``not tested``."""
-    known = {(death.engine, death.role): death.words for death in shipped_deaths().deaths}
+    known = {(death.engine, death.role): death.words for death in shipped_device_deaths().deaths}
     return {role: known.get((engine, role), NOT_TESTED) for role in roles}
 
 
-def shipped_deaths() -> ShownDeaths:
-    """The shipped findings on deaths; as :func:`_shown`."""
-    shown: ShownDeaths = _shown(DEATHS_FILE, ShownDeaths)
+def shipped_device_deaths() -> DeviceDeathFindings:
+    """The shipped findings on deaths; as :func:`_shipped_findings`."""
+    shown: DeviceDeathFindings = _shipped_findings(DEATHS_FILE, DeviceDeathFindings)
     return shown

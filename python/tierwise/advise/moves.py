@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tierwise.advise.costs import Costs
-from tierwise.advise.option import lengthens_median, within_margin
+from tierwise.advise.costs import PlacementCosts
+from tierwise.advise.priced_placement import is_rate_unchanged, lengthens_median_latency
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate, Prediction, Predictor, estimates
-from tierwise.predict.ranking import asking, placement_of
-from tierwise.predict.together import Unit
-from tierwise.results.measurements import Record
+from tierwise.predict.inseparable_roles import Unit
+from tierwise.predict.ranking import placement_of_prediction, scenario_with_placement
+from tierwise.results.measurements import StrictModel
 
 _GB = 1e9
 
 
-class Move(Record):
+class Move(StrictModel):
     """One role moved to one device, from the placement before, with those that it cannot be parted from."""
 
     role: Role
@@ -44,7 +44,7 @@ class Move(Record):
     @property
     def placement(self) -> dict[Role, str]:
         """Of the roles moved so far."""
-        return placement_of(self.prediction)
+        return placement_of_prediction(self.prediction)
 
     @property
     def moved(self) -> dict[Role, str]:
@@ -53,7 +53,7 @@ class Move(Record):
 
 
 @dataclass(frozen=True)
-class Moves:
+class AllowedMoves:
     """The moves that are allowed.
 
     Attributes:
@@ -66,13 +66,13 @@ class Moves:
 
     predictor: Predictor
     devices: Sequence[str]
-    costs: Costs
+    costs: PlacementCosts
     budget_per_month: float | None
     placed: Sequence[Unit]
 
     def after(self, before: Prediction) -> list[Move]:
         """Every move of one role to one device from a placement, best gain for the money first."""
-        held, sizes = placement_of(before), self.costs.needed_bytes
+        held, sizes = placement_of_prediction(before), self.costs.needed_bytes
         tried = [
             (unit, device, placement)
             for unit in self.placed
@@ -80,12 +80,14 @@ class Moves:
             if held.get(unit[0]) != device
             and self.costs.allows(placement := {**held, **dict.fromkeys(unit, device)}, self.budget_per_month)
         ]
-        answers = self.predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
+        answers = self.predictor.predict(
+            [scenario_with_placement(before.scenario, placement) for *_, placement in tried]
+        )
         moves = [
             _move((unit, device, sum(sizes.get(role, 0) for role in unit)), before, answer, self.costs)
             for (unit, device, _), answer in zip(tried, answers, strict=True)
         ]
-        return sorted((move for move in moves if move), key=_worth, reverse=True)
+        return sorted((move for move in moves if move), key=_move_preference, reverse=True)
 
     def ladder(self, first: Sequence[Move]) -> list[Move]:
         """From the recorded placement, the move with most gain for the money, again and again.
@@ -101,15 +103,21 @@ class Moves:
         return rungs
 
 
-def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, costs: Costs) -> Move | None:
+def _move(
+    what: tuple[Unit, str, int], before: Prediction, after: Prediction, costs: PlacementCosts
+) -> Move | None:
     """The move of (roles, device, size in bytes); ``None`` where it has no answer."""
     (role, *along), device, size_bytes = what
-    step = estimates.ratio(after.seed_rates_per_s, before.seed_rates_per_s) if after.rate_per_s else None
+    step = (
+        estimates.estimate_ratio(after.seed_rates_per_s, before.seed_rates_per_s)
+        if after.rate_per_s
+        else None
+    )
     if step is None or after.rate_per_s is None or before.rate_per_s is None:
         return None
     gain = after.rate_per_s.value - before.rate_per_s.value
-    cost, cost_before = (costs.cost_per_month(placement_of(option)) for option in (after, before))
-    distinct = not within_margin(step) and (bool(placement_of(before)) or after.faster)
+    cost, cost_before = (costs.cost_per_month(placement_of_prediction(option)) for option in (after, before))
+    distinct = not is_rate_unchanged(step) and (bool(placement_of_prediction(before)) or after.faster)
     return Move(
         role=role,
         along=along,
@@ -121,11 +129,11 @@ def _move(what: tuple[Unit, str, int], before: Prediction, after: Prediction, co
         cost_per_month=cost - cost_before,
         gain_per_gb=gain / (size_bytes / _GB) if size_bytes else None,
         gain_per_cost=gain / (cost - cost_before) if cost > cost_before else None,
-        worthwhile=distinct and not lengthens_median(after, before),
+        worthwhile=distinct and not lengthens_median_latency(after, before),
     )
 
 
-def _worth(move: Move) -> tuple[bool, float]:
+def _move_preference(move: Move) -> tuple[bool, float]:
     """Worthwhile moves before others, moves without further cost first, then by gain for the money."""
     per_cost = move.gain_per_cost
     return move.worthwhile, float("inf") if per_cost is None and move.gain_per_s > 0 else per_cost or 0.0

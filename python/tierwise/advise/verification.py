@@ -8,26 +8,27 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.advise.differences import (
-    After,
-    Difference,
-    RoleTimes,
+    ConditionDifference,
+    RecordingAfterMove,
+    RoleServiceTimes,
     WorkChange,
-    conditions,
-    misplaced,
-    other_devices,
+    changed_devices,
+    condition_differences,
+    misplaced_roles,
     work_changes,
 )
-from tierwise.advise.forecast import Forecast, choose, read_forecasts
+from tierwise.advise.forecast_file import Forecast, choose_forecast, read_forecasts
 from tierwise.model.errors import TierwiseError
+from tierwise.model.names import join_words
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun
-from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
-from tierwise.predict.replayed import CHANCE
-from tierwise.predict.usability import Remark, usability
-from tierwise.results.measurements import Record
+from tierwise.predict.rate_unit import parse_rate_unit
+from tierwise.predict.simulator_output import CHANCE
+from tierwise.predict.usability import UsabilityRemark, judge_usability
+from tierwise.results.measurements import StrictModel
 
 
-class VerifiedFigure(Record):
+class VerifiedFigure(StrictModel):
     """One predicted figure and what came of it."""
 
     what: Literal["rate", "time", "p50", "p99"]
@@ -40,7 +41,7 @@ class VerifiedFigure(Record):
     """Whether it lies in the predicted interval, widened by ``chance``."""
 
 
-class Verification(Record):
+class ForecastVerification(StrictModel):
     """A forecast, what came of it, and what differs from its conditions."""
 
     forecast: Forecast
@@ -54,39 +55,40 @@ class Verification(Record):
     """Rate, p50 and p99; or the time of work done once."""
     inside: bool
     """Whether all figures lie inside."""
-    differences: list[Difference]
+    differences: list[ConditionDifference]
     """Conditions that differ from those of the forecast, the one that explains most first."""
     undone_per_s: Estimate | None
     """Rate of the recording after, replayed with all differences undone that a replay can undo; ``None`` if
     it can undo none."""
     explained: bool
     """Whether that rate and every figure that was outside then lie within the predicted intervals."""
-    roles: list[RoleTimes]
+    roles: list[RoleServiceTimes]
     """Device time of a request, for each role with requests."""
     work: list[WorkChange]
     """Parts of a transaction's work that are not as they were."""
     usable: bool
     """Whether the recording after is usable."""
-    remarks: list[Remark]
+    remarks: list[UsabilityRemark]
     """Problems of the recording after and what to do, those that make it unusable first."""
     warnings: list[str]
     """Of the recording after and of the comparison."""
 
 
-def verify(
+def verify_forecast(
     forecast: Path,
     recording: Path,
     place: Mapping[str, str] | None = None,
     *,
     seeds: int = SEEDS,
     names: Path | None = None,
-) -> Verification:
+) -> ForecastVerification:
     """Compare a forecast with a recording taken after the move.
 
     Args:
         forecast: file that ``tierwise advise`` or ``predict`` printed with ``--format json``.
         recording: folder of the recording after.
-        place: the placement to verify, role -> device; see :func:`tierwise.advise.forecast.choose`.
+        place: the placement to verify, role -> device; see
+            :func:`tierwise.advise.forecast_file.choose_forecast`.
         seeds: runs of the simulator for each replay.
         names: CSV file of the names of tables and indexes, in place of those that the recording has.
 
@@ -101,7 +103,7 @@ def verify(
             "name a folder that tierwise record has written after the move",
         )
     models = {role.value: model for role, model in predictor.run.devices.items()}
-    chosen = choose(forecasts, place, models)
+    chosen = choose_forecast(forecasts, place, models)
     if names is not None and not chosen.prediction.scenario.selected:
         raise TierwiseError("--names: the forecast places no table or index", "leave out --names")
     unit = chosen.prediction.unit
@@ -110,7 +112,7 @@ def verify(
             raise TierwiseError(
                 f"{recording}: it shows no {unit}, and the forecast counts them", "record with --dsn"
             )
-        predictor = Predictor.open(recording, seeds=seeds, unit=parse_unit(unit), names=names)
+        predictor = Predictor.open(recording, seeds=seeds, unit=parse_rate_unit(unit), names=names)
     predictor, untold = _telling(predictor, chosen.prediction.scenario.selected)
     if predictor.run.once != chosen.prediction.once:
         raise TierwiseError(
@@ -127,26 +129,29 @@ def _telling(predictor: Predictor, selected: tuple[str, ...]) -> tuple[Predictor
     except TierwiseError as error:
         return predictor, (
             f"{error.message}, so neither devices nor requests are compared with the forecast, which has "
-            f"{', '.join(selected)} apart: {error.fix}"
+            f"{join_words(selected)} apart: {error.fix}"
         )
 
 
-def _verified(forecast: Forecast, predictor: Predictor, untold: str) -> Verification:
+def _verified(forecast: Forecast, predictor: Predictor, untold: str) -> ForecastVerification:
     chance = _chance(predictor)
     figures = _figures(forecast, predictor, chance)
-    after = After(forecast, predictor)
-    differences = [*conditions(forecast, after), *([] if untold else misplaced(forecast, after))]
+    after = RecordingAfterMove(forecast, predictor)
+    differences = [
+        *condition_differences(forecast, after),
+        *([] if untold else misplaced_roles(forecast, after)),
+    ]
     undone = after.undone
     differences += [
         device
-        for device in ([] if untold else other_devices(forecast, undone))
+        for device in ([] if untold else changed_devices(forecast, undone))
         if device.role not in {each.role for each in differences}
     ]
     undoes = any(difference.rate_per_s is not None for difference in differences)
-    judged = usability(predictor)
+    judged = judge_usability(predictor)
     differences.sort(key=lambda difference: -(difference.closes or 0.0))
     rate = forecast.prediction.rate_per_s
-    return Verification(
+    return ForecastVerification(
         forecast=forecast,
         after=predictor.run,
         chance=chance,
@@ -172,7 +177,7 @@ def _explains(undone: Prediction, rate: Estimate, figures: Sequence[VerifiedFigu
     then = {"rate": undone.rate_per_s, "time": undone.elapsed_s, "p50": undone.p50_us, "p99": undone.p99_us}
     asked = [(then["rate"], rate)]
     asked += [(then[figure.what], figure.predicted) for figure in figures if not figure.inside]
-    return all(value and is_inside(value.value, predicted, chance) for value, predicted in asked)
+    return all(value and is_within_interval(value.value, predicted, chance) for value, predicted in asked)
 
 
 def _chance(predictor: Predictor) -> float:
@@ -205,11 +210,14 @@ def _figure(
     if predicted is None or measured is None:
         return None
     return VerifiedFigure(
-        what=what, predicted=predicted, measured=measured, inside=is_inside(measured, predicted, chance)
+        what=what,
+        predicted=predicted,
+        measured=measured,
+        inside=is_within_interval(measured, predicted, chance),
     )
 
 
-def is_inside(measured: float, predicted: Estimate, chance: float) -> bool:
+def is_within_interval(measured: float, predicted: Estimate, chance: float) -> bool:
     """Whether a figure lies in a predicted interval, widened by chance."""
     factor = math.exp(chance)
     return predicted.low / factor <= measured <= predicted.high * factor

@@ -16,42 +16,57 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise, advise_day
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, PaymentTerms, advise, advise_day
 from tierwise.advise.costs import parse_recorded_on
-from tierwise.advise.verification import Verification
-from tierwise.advise.verification import verify as verify_forecast
-from tierwise.api.arguments import flag_of, names_of, number_of, path_of, place_of, place_text, text_of
-from tierwise.api.views import Rows, TableView, View
+from tierwise.advise.verification import ForecastVerification, verify_forecast
+from tierwise.api.arguments import (
+    boolean_argument,
+    error_naming_arguments,
+    errors_naming_arguments,
+    name_list_argument,
+    number_argument,
+    path_argument,
+    placement_argument,
+    placement_option_text,
+    text_argument,
+)
+from tierwise.api.views import Rows, T, TableView, View
 from tierwise.device_models.instances import find_instance
 from tierwise.device_models.prices import YEARS
-from tierwise.host import interpreter, programs
+from tierwise.host import programs, python_process
 from tierwise.host.processes import Process
-from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import first_problem
-from tierwise.model.names import names_in
-from tierwise.model.placement import EVERYTHING, parse_place
+from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.input_files import first_validation_problem
+from tierwise.model.names import split_names
+from tierwise.model.placement import EVERYTHING, parse_placement
 from tierwise.model.units import parse_size_bytes
-from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
-from tierwise.predict.machine import network_volumes
-from tierwise.predict.savings import Savings
-from tierwise.predict.scenario import LEAST_MEMORY_BYTES
-from tierwise.predict.timeline import Timeline, timeline_of
-from tierwise.predict.usability import Usability, usability
-from tierwise.recording import ABOUT_FILE, TABLES, About, Day, Observation, open_source
+from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank_placements
+from tierwise.predict.scenario import LEAST_MEMORY_BYTES, require_asked
+from tierwise.predict.scenario_machine import network_volumes
+from tierwise.predict.time_savings import TimeSavings
+from tierwise.predict.timeline import DayTimeline, timeline_of
+from tierwise.predict.usability import Usability, judge_usability
+from tierwise.recording import ABOUT_FILE, TABLES, Day, Observation, RecordingMetadata, open_recorded_source
 from tierwise.recording.breakdown import Breakdown
-from tierwise.recording.outputs import require_writable, write_file
-from tierwise.report.advice import Subject, advice_page, subject
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.day import day_advice_document, day_document
-from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
-from tierwise.report.recording.profile import profile_document
-from tierwise.report.recording.recorded import observation_document
-from tierwise.report.recording.verification import verification_document
+from tierwise.recording.command_outputs import require_writable_output, write_output_file
+from tierwise.report.advice import AdviceSurvey, advice_page, survey_advice
+from tierwise.report.document import Document
+from tierwise.report.recording.advice_report import advice_document
+from tierwise.report.recording.day_report import day_advice_document, day_advice_section, day_document
+from tierwise.report.recording.prediction_report import (
+    prediction_document,
+    predictions_chart,
+    ranking_document,
+)
+from tierwise.report.recording.profile_report import profile_document
+from tierwise.report.recording.recording_report import add_usability_verdict, observation_document
+from tierwise.report.recording.verification_report import verification_document
 
 
+@errors_naming_arguments()
 def verify(
     forecast: str | Path, recording: str | Path, place: dict[str, str] | str | None = None
-) -> View[Verification]:
+) -> View[ForecastVerification]:
     """Compare a forecast with what came of it, and if they differ, say why.
 
     Args:
@@ -65,8 +80,12 @@ def verify(
     """
     wanted: dict[str, str] | None = None
     if place is not None:
-        wanted = parse_place(place, relations=True) if isinstance(place, str) else place_of(place)
-    verification = verify_forecast(path_of(forecast, "forecast"), path_of(recording, "recording"), wanted)
+        wanted = (
+            parse_placement(place, relations=True) if isinstance(place, str) else placement_argument(place)
+        )
+    verification = verify_forecast(
+        path_argument(forecast, "forecast"), path_argument(recording, "recording"), wanted
+    )
     return View(verification, verification_document(verification), "verification")
 
 
@@ -98,13 +117,16 @@ def record(
         raise TierwiseError(given, "give one of the two")
     if pid is not None and (isinstance(pid, bool) or not isinstance(pid, int) or pid < 1):
         raise TierwiseError(f"pid: {pid!r} is no number of a process", "give the server's first process")
-    who = ["--pid", str(pid)] if engine is None else ["--engine", text_of(engine, "engine", "postgres")]
-    folder, share = path_of(output, "output").absolute(), text_of(duty, "duty", "1/10")
+    who = ["--pid", str(pid)] if engine is None else ["--engine", text_argument(engine, "engine", "postgres")]
+    folder, share = path_argument(output, "output").absolute(), text_argument(duty, "duty", "1/10")
     times = ["--duration", _LONGEST, "--duty", share, "--burst", _BURST]
+    with os_errors(folder, "name a new directory"):
+        if folder.exists() and any(folder.iterdir()):
+            raise TierwiseError(f"{folder} is not empty", "name a new directory")
     arguments: list[str | Path] = ["record", "-o", folder, *who, *times]
     with tempfile.TemporaryFile() as log:
-        command = interpreter.own("tierwise.__main__", arguments)
-        process = programs.start("record", command, variables=programs.own_variables(), log=log)
+        command = python_process.own_python("tierwise.__main__", arguments)
+        process = programs.start("record", command, variables=programs.inherited_variables(), log=log)
         try:
             _wait_for_attachment(process, folder, log)
             yield
@@ -133,26 +155,28 @@ def _error(log: IO[bytes]) -> TierwiseError:
     text = log.read().decode("utf-8", "replace")
     line = next((line for line in reversed(text.splitlines()) if line.startswith("tierwise: ")), text.strip())
     message, _, fix = line.removeprefix("tierwise: ").rpartition(": ")
-    return TierwiseError(message or fix, fix if message else "run tierwise doctor")
+    return error_naming_arguments(TierwiseError(message or fix, fix if message else "run tierwise doctor"))
 
 
 Place = Mapping[str, str] | str
 """Role, or ``all``, to device; or text in the form ``log=nvme-dc``."""
 
 
-class AdviceView(View[Advice]):
+class AdviceView(View[T]):
     """An advice; its page shows every placement."""
 
-    def __init__(self, advice: Advice, surveyed: Callable[[], Subject]) -> None:
-        """Store the advice. ``surveyed`` is called when a page is wanted."""
-        super().__init__(advice, advice_document(advice), "advice")
-        self._surveyed = surveyed
+    def __init__(
+        self, advice: T, document: Document, surveyed: Callable[[], AdviceSurvey], day: Document = ()
+    ) -> None:
+        """Store the advice. ``surveyed`` is called when a page is wanted; ``day`` goes before its answer."""
+        super().__init__(advice, document, "advice")
+        self.surveyed, self._day = surveyed, day
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline: the decision, and an explorer of all placements."""
-        file = path_of(path, "path")
-        require_writable(file)
-        write_file(file, advice_page(self._surveyed()).encode())
+        file = path_argument(path, "path")
+        require_writable_output(file)
+        write_output_file(file, advice_page(self.surveyed(), day=self._day).encode())
 
 
 class RecordedRun:
@@ -168,11 +192,11 @@ class RecordedRun:
         Raises:
             TierwiseError: no recording, or a damaged or newer one.
         """
-        self._path, self._source = path, open_source(path)
+        self._path, self._source = path, open_recorded_source(path)
         self._fresh = fresh
 
     @property
-    def info(self) -> About:
+    def info(self) -> RecordingMetadata:
         """Metadata of the recording."""
         return self._source.about
 
@@ -193,16 +217,17 @@ class RecordedRun:
     @property
     def usability(self) -> Usability:
         """Whether predictions from it can be trusted within their intervals, and why not."""
-        return usability(self._predictor)
+        return judge_usability(self._predictor)
 
     def breakdown(self) -> View[Breakdown]:
         """Where the time went, by class of threads and by role."""
         breakdown = self._source.break_down()
         if isinstance(self._source, Observation):
             return View(breakdown, observation_document(self._source), "profile")
-        document = profile_document(breakdown, Savings(), self.warnings, self.info.devices)
+        document = profile_document(breakdown, TimeSavings(), self.warnings, self.info.devices)
         return View(breakdown, document, "profile")
 
+    @errors_naming_arguments()
     def predict(self, place: Place | None = None, **machine: Any) -> Prediction:
         """Predict the recorded work on another machine.
 
@@ -218,6 +243,7 @@ class RecordedRun:
         """
         return self._predictor.predict([_scenario(place, machine)])[0]
 
+    @errors_naming_arguments()
     def predict_many(self, places: Sequence[Place], **machine: Any) -> Rows[Prediction]:
         """Predict several placements, each like :meth:`predict`."""
         if isinstance(places, (str, Mapping)) or not isinstance(places, Iterable):
@@ -226,14 +252,19 @@ class RecordedRun:
         base = self._predictor.as_recorded
         document = prediction_document(self._predictor.run, base, answers)
         rows = [_row(answer) for answer in answers]
-        return Rows(answers, document, "prediction", rows, lambda: answers_chart(base, answers))
+        document = add_usability_verdict(self.usability, document)
+        return Rows(answers, document, "prediction", rows, lambda: predictions_chart(base, answers))
 
+    @errors_naming_arguments()
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
         """Rank every placement over some devices, like ``tierwise predict --devices``."""
-        ranking = rank(self._predictor, names_of(devices, "devices"), _scenario({}, machine, ranked=True))
+        ranking = rank_placements(
+            self._predictor, name_list_argument(devices, "devices"), _scenario({}, machine, ranked=True)
+        )
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
-        return View(ranking, document, "ranking")
+        return View(ranking, add_usability_verdict(self.usability, document), "ranking")
 
+    @errors_naming_arguments()
     def advise(
         self,
         devices: Sequence[str] = (),
@@ -251,7 +282,7 @@ class RecordedRun:
         instance: str | Path | Sequence[str] = (),
         grow: str | float | None = None,
         rebuildable: bool = False,
-    ) -> AdviceView:
+    ) -> AdviceView[Advice]:
         """Advise what to move first.
 
         Args:
@@ -270,34 +301,34 @@ class RecordedRun:
             grow: say what breaks first when data and load grow so, as ``3x``.
             rebuildable: the database can be rebuilt, as a replica: a stop of the machine may lose its files.
         """
-        terms = Terms.parse(
-            have=",".join(names_of(have, "have")),
-            headroom=text_of(headroom, "headroom", "30%"),
-            growth=text_of(growth, "growth", "50%"),
-            years=number_of(years, "years", YEARS),
-            prices=None if prices is None else path_of(prices, "prices"),
-            recorded_on=place_text(recorded_on, "recorded_on"),
-            rebuildable=flag_of(rebuildable, "rebuildable"),
+        terms = PaymentTerms.parse(
+            have=",".join(name_list_argument(have, "have")),
+            headroom=text_argument(headroom, "headroom", "30%"),
+            growth=text_argument(growth, "growth", "50%"),
+            years=number_argument(years, "years", YEARS),
+            prices=None if prices is None else path_argument(prices, "prices"),
+            recorded_on=placement_option_text(recorded_on, "recorded_on"),
+            rebuildable=boolean_argument(rebuildable, "rebuildable"),
         )
-        instances = names_of(instance, "instance")
+        instances = name_list_argument(instance, "instance")
         options = AdviceOptions.parse(
             "",
-            None if budget is None else text_of(budget, "budget", "50/month"),
-            None if goal is None else text_of(goal, "goal", "tps=2000"),
+            None if budget is None else text_argument(budget, "budget", "50/month"),
+            None if goal is None else text_argument(goal, "goal", "tps=2000"),
             terms,
             fresh=self._fresh,
-            may_lose=None if may_lose is None else text_of(may_lose, "may_lose", "1s"),
+            may_lose=None if may_lose is None else text_argument(may_lose, "may_lose", "1s"),
             instances=instances,
-            grow=None if grow is None else text_of(grow, "grow", "3x"),
+            grow=None if grow is None else text_argument(grow, "grow", "3x"),
         )
-        options = replace(options, devices=names_of(devices, "devices"))
-        advice = advise(self._predictor, options, tables=flag_of(tables, "tables"))
+        options = replace(options, devices=name_list_argument(devices, "devices"))
+        advice = advise(self._predictor, options, tables=boolean_argument(tables, "tables"))
 
-        def surveyed() -> Subject:
+        def surveyed() -> AdviceSurvey:
             machine = next(iter(instances), "")
-            return subject(self._predictor, advice, terms, self._path, self._fresh, instance=machine)
+            return survey_advice(self._predictor, advice, terms, self._path, self._fresh, instance=machine)
 
-        return AdviceView(advice, surveyed)
+        return AdviceView(advice, advice_document(advice), surveyed)
 
     @cached_property
     def _predictor(self) -> Predictor:
@@ -306,44 +337,43 @@ class RecordedRun:
         return predictor
 
 
-_FOLLOW = {
-    "recorded_volumes": "recorded_on",
-    "set_by_instance": "instance",
-    "set_by_growth": "growth",
-}
-"""Fields of a scenario that others set."""
-
-
 def _scenario(place: Place | None, machine: Mapping[str, Any], *, ranked: bool = False) -> Scenario:
     fields = {name: value for name, value in machine.items() if value is not None}
     if "placement" in fields:
         raise TierwiseError("placement: the placement is the first argument", "leave it out of the fields")
-    for name in fields.keys() & _FOLLOW.keys():
-        raise TierwiseError(f"{name}: it follows from {_FOLLOW[name]}", f"give {_FOLLOW[name]} in its place")
+    require_asked(fields)
     for name in fields.keys() - {"emulated", "emulated_flushes"}:
         if isinstance(fields[name], bool):
             raise TierwiseError(f"{name}: {fields[name]} is no number", "give a number")
-    for name in ("memory", "buffer"):
-        if name in fields:
-            size = str(fields.pop(name))  # a number lacks its unit, which the error says
-            fields[f"{name}_bytes"] = parse_size_bytes(size, name, LEAST_MEMORY_BYTES)
+    _convert_sizes(fields)
     if isinstance(fields.get("instance"), (str, Path)):
         fields["instance"] = find_instance(str(fields["instance"]))
     if "recorded_on" in fields:
-        text = place_text(fields.pop("recorded_on"), "recorded_on")
+        text = placement_option_text(fields.pop("recorded_on"), "recorded_on")
         recorded_on = parse_recorded_on(text)
         fields["recorded_volumes"] = network_volumes(recorded_on, fields.get("instance"))
     if isinstance(fields.get("settings"), str):
-        fields["settings"] = names_in(fields["settings"])
+        fields["settings"] = split_names(fields["settings"])
     elif isinstance(fields.get("settings"), Mapping):
         fields["settings"] = [f"{name}={value}" for name, value in fields["settings"].items()]
     try:
-        scenario = Scenario(placement=place_of(place), **fields)
+        scenario = Scenario(placement=placement_argument(place), **fields)
     except ValidationError as error:
-        raise TierwiseError(first_problem(error), "name fields of tierwise.predict.Scenario") from None
+        problem = first_validation_problem(error, Scenario)
+        raise TierwiseError(problem, "name fields of tierwise.predict.Scenario") from None
     if not ranked:
         scenario.require_disk(placed=bool(scenario.placement))
     return scenario
+
+
+def _convert_sizes(fields: dict[str, Any]) -> None:
+    """Replace ``memory`` and ``buffer``, which are texts with a unit, by their fields in bytes."""
+    for name in ("memory", "buffer"):
+        if name in fields:
+            if f"{name}_bytes" in fields:
+                raise TierwiseError(f"{name} and {name}_bytes are both given", "give one of the two")
+            size = str(fields.pop(name))  # a number lacks its unit, which the error says
+            fields[f"{name}_bytes"] = parse_size_bytes(size, name, LEAST_MEMORY_BYTES)
 
 
 def _row(answer: Prediction) -> dict[str, Any]:
@@ -398,23 +428,46 @@ class RecordedDay:
         """A sentence for each recording that could not be opened."""
         return self._day.warnings
 
-    def timeline(self) -> View[Timeline]:
+    def timeline(self) -> View[DayTimeline]:
         """Rate, latency, log waits and busy devices of each recording, without a replay."""
         return View(self._timeline, day_document(self._timeline), f"day {self._timeline.folder}")
 
     def advise(
-        self, devices: Sequence[str], budget: str | float | None = None, goal: str | None = None
-    ) -> View[DayAdvice]:
-        """Advise for the peak, the mean and the worst hour; see :meth:`RecordedRun.advise`."""
-        advice = advise_day(self._timeline, lambda name: self[name].advise(devices, budget, goal).data)
-        return View(advice, day_advice_document(advice), "advice")
+        self,
+        devices: Sequence[str] = (),
+        budget: str | float | None = None,
+        goal: str | None = None,
+        **conditions: Any,
+    ) -> AdviceView[DayAdvice]:
+        """Advise for the peak, the mean and the worst hour, as :meth:`RecordedRun.advise` does for each.
+
+        Args:
+            devices: candidate devices.
+            budget: most that a placement may cost, for example ``50/month``, or 50.
+            goal: for example ``tps=2000`` or ``p99=5ms``.
+            conditions: the further arguments of :meth:`RecordedRun.advise`, such as ``have``.
+        """
+
+        def ask(name: str) -> AdviceView[Advice]:
+            return self[name].advise(devices, budget, goal, **conditions)
+
+        views: dict[str, AdviceView[Advice]] = {}
+        advice = advise_day(self._timeline, lambda name: views.setdefault(name, ask(name)).data)
+        peak = self._timeline.chosen["peak"]
+
+        def surveyed() -> AdviceSurvey:
+            return (views.get(peak) or ask(peak)).surveyed()  # which raises its reason again
+
+        return AdviceView(advice, day_advice_document(advice), surveyed, day_advice_section(advice))
 
     @cached_property
-    def _timeline(self) -> Timeline:
+    def _timeline(self) -> DayTimeline:
         return timeline_of(self._day)
 
 
 def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun | RecordedDay:
     """Open the recording in a folder, or the day of recordings in it; see :class:`RecordedRun`."""
-    resolved, fresh = path_of(path, "path"), flag_of(fresh, "fresh")
-    return RecordedDay(resolved, fresh=fresh) if Day.is_at(resolved) else RecordedRun(resolved, fresh=fresh)
+    resolved, fresh = path_argument(path, "path"), boolean_argument(fresh, "fresh")
+    with os_errors(resolved, "name a folder that tierwise record has written to its end"):
+        is_day = Day.is_at(resolved)
+    return RecordedDay(resolved, fresh=fresh) if is_day else RecordedRun(resolved, fresh=fresh)

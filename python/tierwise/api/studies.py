@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tierwise.api.arguments import path_of
+from tierwise.api.arguments import boolean_argument, errors_naming_arguments, path_argument
 from tierwise.api.views import Rows
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
-from tierwise.model.names import one_of
+from tierwise.model.names import unknown_name_fix
 from tierwise.results import RunResult, StudyInfo
-from tierwise.results.files import latest_in, read_results, read_study_info
+from tierwise.results.result_files import latest_results, read_results, read_study_info
 
 if TYPE_CHECKING:
     from tierwise.lab import studies
@@ -25,22 +25,25 @@ class Study:
     def __init__(self, study: studies.Study) -> None:
         self.study = study
 
+    @errors_naming_arguments({"device": "devices", "duration": "duration_s"})
     def override(self, **options: Any) -> Study:
         """The study with some options changed.
 
         Args:
-            options: fields of :class:`~tierwise.lab.studies.options.StudyOptions`, such as ``clients``,
+            options: fields of :class:`~tierwise.lab.studies.study_options.StudyOptions`, such as ``clients``,
                 ``quick``, ``placements``, ``place``, ``set``.
         """
-        from tierwise.lab.studies.options import StudyOptions
+        from tierwise.lab.studies.study_options import StudyOptions
 
         known = StudyOptions.__dataclass_fields__
         for name in options:
             if name not in known:
-                raise TierwiseError(f"{name} is no option of a study", one_of(name, list(known)))
+                raise TierwiseError(f"{name} is no option of a study", unknown_name_fix(name, list(known)))
         for name in ("set", "devices", "place", "placements"):
-            if isinstance(options.get(name), str):
-                raise TierwiseError(f"{name}: {options[name]!r} is no list", f"write [{options[name]!r}]")
+            given = options.get(name) or ()
+            if not isinstance(given, (list, tuple)):
+                raise TierwiseError(f"{name}: {given!r} is no list", f"write [{str(given)!r}]")
+        boolean_argument(options.get("quick", False), "quick")
         return Study(StudyOptions(**options).applied_to(self.study))
 
     def run(
@@ -53,10 +56,12 @@ class Study:
             seed: seed of the order of runs; random if not given.
             progress: called for each run.
         """
-        from tierwise.lab.studies.runner import session as runner
+        from tierwise.lab.studies.runner import study_runner as runner
 
-        observer = _Observer(progress or (lambda _: None))
-        return Results(runner.run_study(self.study, Path(output), observer, seed))
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise TierwiseError(f"seed: {seed!r} is no whole number", "write for example 1")
+        observer = _RunObserver(progress or (lambda _: None))
+        return Results(runner.run_study(self.study, path_argument(output, "output"), observer, seed))
 
 
 class Results:
@@ -68,7 +73,7 @@ class Results:
         Raises:
             TierwiseError: if the results are missing or malformed.
         """
-        from tierwise.lab.studies.runner import session as runner
+        from tierwise.lab.studies.runner import study_runner as runner
 
         self.directory = directory
         self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)
@@ -80,8 +85,8 @@ class Results:
         Raises:
             TierwiseError: no such placement.
         """
-        from tierwise.lab.analysis.answer import build_answer
-        from tierwise.lab.report.study.document import answer_document
+        from tierwise.lab.analysis.study_answer import build_study_answer
+        from tierwise.lab.report.study.study_document import study_answer_document
 
         if baseline is not None and baseline not in self.info.placements:
             known = ", ".join(self.info.placements)
@@ -97,23 +102,25 @@ class Results:
             }
             for run in self.runs
         ]
-        return Rows(self.runs, answer_document(build_answer(self.runs, info)), self.info.name, rows)
+        return Rows(
+            self.runs, study_answer_document(build_study_answer(self.runs, info)), self.info.name, rows
+        )
 
 
 def load_study(name_or_path: str | Path) -> Study:
     """A study by its name, or by the path of a TOML file."""
     from tierwise.lab import studies
 
-    return Study(studies.load(str(name_or_path)))
+    return Study(studies.load_study(str(name_or_path)))
 
 
 def open_results(directory: str | Path) -> Results:
     """The results of a study that ran."""
-    resolved = path_of(directory, "directory")
-    return Results(latest_in(resolved) or resolved)
+    resolved = path_argument(directory, "directory")
+    return Results(latest_results(resolved) or resolved)
 
 
-class _Observer:
+class _RunObserver:
     """Calls a callback for each run."""
 
     def __init__(self, progress: ProgressCallback) -> None:
@@ -121,7 +128,7 @@ class _Observer:
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         self._progress(
-            f"{finished} of {numbers.counted(total, 'run')} done, seed {seed}, results in {directory}"
+            f"{finished} of {numbers.counted_noun(total, 'run')} done, seed {seed}, results in {directory}"
         )
 
     def left_out(self, what: str, reason: str) -> None:

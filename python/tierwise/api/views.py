@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tierwise.api.arguments import path_of
+from tierwise.api.arguments import path_argument
 from tierwise.model.extras import alt, duckdb, pandas, polars
-from tierwise.recording.outputs import write_file
+from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.document import Document, Page, Section, Text, Tone
 from tierwise.report.render import to_html, to_html_page, to_markdown
 
@@ -48,7 +48,7 @@ class View(Generic[T]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline."""
-        write_file(path_of(path, "path"), to_html_page(self._page()).encode())
+        write_output_file(path_argument(path, "path"), to_html_page(self._page()).encode())
 
 
 class Rows(View[Sequence[T]]):
@@ -117,9 +117,9 @@ class TableView:
 
     def _repr_html_(self) -> str:
         """The first rows in a notebook."""
-        from tierwise.report.document import table
+        from tierwise.report.document import empty_table
 
-        grid = table(self.relation.columns, [])
+        grid = empty_table(self.relation.columns, [])
         for row in self.relation.limit(20).fetchall():
             grid.add(*map(str, row))
         return str(to_html([grid]))

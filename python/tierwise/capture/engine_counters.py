@@ -15,19 +15,29 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import _core
-from tierwise.capture.mysql import MysqlSession
-from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.sql_session import VARIABLE, Dsn, Facts, Reading, UnreadableError, lateness
-from tierwise.capture.target import Target, first_process_of, server_at
-from tierwise.host.cpu import status_text
+from tierwise.capture.mysql_session import MysqlSession
+from tierwise.capture.postgres_session import PostgresSession
+from tierwise.capture.sql_session import (
+    VARIABLE,
+    CounterReading,
+    Dsn,
+    ServerFacts,
+    SqlReadError,
+    reporting_delay_error,
+)
+from tierwise.capture.target import RecordingTarget, first_process_of, identify_server
+from tierwise.host.cpu import proc_status_text
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_bytes
-from tierwise.recording.buffer import BufferContent
+from tierwise.recording.buffer_content import BufferContent
 
 SqlSession = PostgresSession | MysqlSession
 SESSIONS: Mapping[str, type[SqlSession]] = {"postgresql": PostgresSession, "mysql": MysqlSession}
 """Kind of a DSN -> its sessions."""
 _CONTROL_FILE = "global/pg_control"
+_CONTROL = struct.Struct("=Q8xi")
+"""``ControlFileData`` of PostgreSQL: system identifier, two versions, ``DBState``."""
+_IN_ARCHIVE_RECOVERY = 5
 _NUMBER_INSIDE = re.compile(r"^NSpid:.*\s(\d+)$", re.MULTILINE)
 _NOT_VERIFIED = (
     "whether the DSN is of the recorded server could not be verified: neither the connection nor the server "
@@ -49,7 +59,7 @@ class EngineCounters:
         """What the engine's buffer held, from :meth:`read_buffer` on."""
         self._session_type, self._dsn = SESSIONS[dsn.kind], dsn.text
         self._asks_buffer = dsn.buffer_content
-        self._before: Reading | None = None
+        self._before: CounterReading | None = None
         self._began_s = self._counted_s = self._late_s = 0.0
         self._sums = Counter[str]()
         self._remark: str | None = None
@@ -57,7 +67,7 @@ class EngineCounters:
         self._warning: str | None = None
 
     @classmethod
-    def connect(cls, dsn: Dsn, target: Target) -> EngineCounters:
+    def connect(cls, dsn: Dsn, target: RecordingTarget) -> EngineCounters:
         """Test the connection, and that it leads to the recorded server.
 
         Raises:
@@ -73,11 +83,11 @@ class EngineCounters:
             with closing(SESSIONS[dsn.kind](dsn.text)) as session:
                 facts = session.facts(target.rules.settings)
                 counters.version, counters.settings = facts.version, facts.settings
-                counters._remark = _require_same(facts, target)
+                counters._remark = _require_same_server(facts, target)
                 session.read()
                 if dsn.buffer_content:
                     session.require_buffer_content()
-        except UnreadableError as error:
+        except SqlReadError as error:
             raise TierwiseError(
                 f"the engine's counters cannot be read: {error.detail}",
                 "check the DSN and the rights of its user",
@@ -95,7 +105,8 @@ class EngineCounters:
             return
         if (increases := after.since(before)) is None:
             self._give_up(
-                "its statistics were reset, it was restarted, or the DSN led elsewhere, while it was recorded"
+                "its statistics were reset, a database was dropped, it was restarted, or the DSN led "
+                "elsewhere, while it was recorded"
             )
         else:
             self._sums.update(increases)
@@ -108,7 +119,7 @@ class EngineCounters:
             with closing(self._session_type(self._dsn)) as session:
                 self.relations = session.relations()
                 self._unknown = session.limits
-        except UnreadableError as error:
+        except SqlReadError as error:
             self._unknown = [f"the names of tables and indexes are not known: {error.reason}"]
 
     def read_buffer(self) -> None:
@@ -118,7 +129,7 @@ class EngineCounters:
         try:
             with closing(self._session_type(self._dsn)) as session:
                 self.buffer = session.buffer_content()
-        except UnreadableError as error:
+        except SqlReadError as error:
             self._unknown.append(f"the content of the buffer is not known: {error.reason}")
         except TierwiseError:  # what was checked at the start does not hold any more
             self._unknown.append("the content of the buffer is not known: the server no longer gives it")
@@ -136,17 +147,18 @@ class EngineCounters:
     @property
     def warnings(self) -> list[str]:
         """What could not be verified, and why counts are missing: sentences without host and user."""
-        late = lateness(self._late_s, self._counted_s) if self.counts else None
-        sentences = [self._remark, *self._unknown, self._warning, late]
+        late = reporting_delay_error(self._late_s, self._counted_s) if self.counts else None
+        uncounted = self._session_type.uncounted(self._sums) if self.counts else None
+        sentences = [self._remark, *self._unknown, self._warning, uncounted, late]
         return [sentence for sentence in sentences if sentence is not None]
 
-    def _read(self) -> Reading | None:
+    def _read(self) -> CounterReading | None:
         if self._warning is not None:
             return None
         try:
             with closing(self._session_type(self._dsn)) as session:
                 return session.read()
-        except UnreadableError as error:
+        except SqlReadError as error:
             self._give_up(error.reason)
             return None
 
@@ -156,7 +168,7 @@ class EngineCounters:
         )
 
 
-def _require_same(facts: Facts, target: Target) -> str | None:
+def _require_same_server(facts: ServerFacts, target: RecordingTarget) -> str | None:
     """Compare the server of an open session with the recorded one; a sentence if nothing can be told.
 
     The process at the other end of the connection decides. Behind a pooler, a proxy or another network, the
@@ -171,20 +183,22 @@ def _require_same(facts: Facts, target: Target) -> str | None:
     for peer in facts.peers:
         other = first_process_of(peer)
         if other is not None and other not in recorded:
-            raise _another(facts, target, other)
-    system = _system_of(target)
+            raise _other_server_error(facts, target, other)
+    system = _system_identifier_of(target)
     if None not in (facts.system, system) and facts.system != system:
-        raise _another(facts, target)
+        raise _other_server_error(facts, target)
     if facts.task is None:
         return _NOT_VERIFIED
-    if facts.task not in _numbers_inside(recorded):
-        raise _another(facts, target)
+    if facts.task not in _thread_ids_in_namespace(recorded):
+        raise _other_server_error(facts, target)
     return None
 
 
-def _another(facts: Facts, target: Target, other: int | None = None) -> TierwiseError:
+def _other_server_error(
+    facts: ServerFacts, target: RecordingTarget, other: int | None = None
+) -> TierwiseError:
     first = target.pid or next(iter(target.processes()), None)
-    ours = "gone" if first is None else server_at(first, target.rules)["described"]
+    ours = "gone" if first is None else identify_server(first, target.rules)["described"]
     theirs = f"data directory {facts.data_directory}" if facts.data_directory else "which names no directory"
     fix = "give the DSN of the recorded server"
     if other is not None:
@@ -192,7 +206,7 @@ def _another(facts: Facts, target: Target, other: int | None = None) -> Tierwise
     return TierwiseError(f"--dsn: its server is another one, {theirs}; the recorded one is {ours}", fix)
 
 
-def _numbers_inside(pids: Iterable[int]) -> set[int]:
+def _thread_ids_in_namespace(pids: Iterable[int]) -> set[int]:
     """Numbers of the threads of processes as they see them themselves."""
     numbers, threads = set(), list[Path]()
     for pid in pids:
@@ -200,19 +214,32 @@ def _numbers_inside(pids: Iterable[int]) -> set[int]:
             threads += Path(f"/proc/{pid}/task").iterdir()
     for thread in threads:
         with suppress(OSError):
-            if match := _NUMBER_INSIDE.search(status_text(thread)):
+            if match := _NUMBER_INSIDE.search(proc_status_text(thread)):
                 numbers.add(int(match[1]))
     return numbers
 
 
-def _system_of(target: Target) -> str | None:
-    """System identifier of the recorded PostgreSQL, the first 8 bytes of its control file."""
+def _system_identifier_of(target: RecordingTarget) -> str | None:
+    """System identifier of the recorded PostgreSQL."""
+    control = _control_file_of(target)
+    return None if control is None else str(control[0])
+
+
+def is_standby(target: RecordingTarget) -> bool:
+    """Whether the recorded PostgreSQL replays the log of another server."""
+    control = _control_file_of(target)
+    return control is not None and control[1] == _IN_ARCHIVE_RECOVERY
+
+
+def _control_file_of(target: RecordingTarget) -> tuple[int, int] | None:
+    """System identifier and state by the control file of the recorded PostgreSQL."""
     pids = target.processes()
     if not pids or target.rules.counters != "postgresql":
         return None
     try:
         directory = Path(f"/proc/{pids[0]}/cwd").readlink()
         control = _core.path_within(target.root, directory / _CONTROL_FILE)
-        return str(struct.unpack_from("=Q", read_bytes(control, "", in_folder=True))[0])
+        system, state = _CONTROL.unpack_from(read_bytes(control, "", in_folder=True))
+        return system, state
     except (OSError, TierwiseError, struct.error):
         return None

@@ -6,17 +6,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from tierwise.capture.engine_counters import SESSIONS, SqlSession
-from tierwise.capture.sql_session import Dsn, Reading, State, UnreadableError, lateness
+from tierwise.capture.sql_session import (
+    CounterReading,
+    Dsn,
+    SessionState,
+    SqlReadError,
+    reporting_delay_error,
+)
+from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.recording import Observation, new_folder, write_observation
-from tierwise.recording.observation import Wait
+from tierwise.recording import Observation, new_recording_folder, write_observation
+from tierwise.recording.observation import ObservedWait
 from tierwise.results import WaitClass
 from tierwise.results.wait_sampling import WaitSampler
 
@@ -31,7 +38,7 @@ _TRIES = 9
 _NOTHING = "nothing was observed: {}"
 
 
-def observe(
+def observe_server(
     dsn: Dsn,
     out: Path,
     seconds: float,
@@ -65,43 +72,52 @@ def observe(
                     "give the address of one server",
                 )
             server.watch()
-        except UnreadableError as error:
+        except SqlReadError as error:
             raise TierwiseError(
                 _NOTHING.format(": ".join(dict.fromkeys([error.reason, error.detail]))),
                 "check the DSN and the rights of its user",
             ) from None
-        undo.enter_context(new_folder(out))
+        undo.enter_context(new_recording_folder(out))
         try:
-            tally = _Tally(sampling, cores)
+            tally = _WaitTally(sampling, cores)
             seen = _observed(server, tally, seconds, rate_hz, devices or {}, status)
-        except UnreadableError as error:
+        except SqlReadError as error:
             raise TierwiseError(_NOTHING.format(error.reason), "observe again") from None
         write_observation(out, seen)
     return seen
 
 
 @dataclass
-class _Tally:
+class _WaitTally:
     """Looks at the sessions and adds them up by state.
 
     Attributes:
         session: looks at the others.
         cores: of the server; ``None`` if unknown.
         states: sessions seen in each state.
+        unused: number of each session that has done nothing since the first look -> its states so far.
         running: sessions without a wait, at most ``cores`` of one tick.
         ticks: number of looks.
     """
 
     session: SqlSession
     cores: int | None
-    states: Counter[State] = field(default_factory=Counter)
+    states: Counter[SessionState] = field(default_factory=Counter)
+    unused: dict[int, Counter[SessionState]] = field(default_factory=dict)
     running: int = 0
     ticks: int = 0
 
     def sample_waits(self, delay_s: float) -> list[WaitClass]:
         """The class of each client session, ``delay_s`` from now."""
-        states = self.session.states(delay_s)
+        look = self.session.look(delay_s)
+        states = look.states
         self.states.update(states)
+        for number in look.active & self.unused.keys():  # until now, its client paused
+            self.states.update(self.unused.pop(number))
+        # A session that ended was never used.
+        self.unused = {number: self.unused.get(number, Counter()) for number in look.unused}
+        for number, state in look.unused.items():
+            self.unused[number][state] += 1
         running = sum(count for state, count in states.items() if state.wait_class == "cpu")
         self.running += running if self.cores is None else min(running, self.cores)
         self.ticks += 1
@@ -115,7 +131,18 @@ class _Tally:
         """Disconnect."""
         self.session.close()
 
-    def waits(self, counts: Mapping[str, int]) -> Iterator[Wait]:
+    def limits(self, duration_s: float) -> list[str]:
+        """What the looks do not tell, as sentences."""
+        if not self.unused:
+            return self.session.limits
+        sessions = numbers.counted_noun(len(self.unused), "session")
+        return [
+            *self.session.limits,
+            f"{sessions} did nothing for {duration_s:,.0f} s and counted as unused: if clients pause for "
+            "longer, answers promise too much",
+        ]
+
+    def waits(self, counts: Mapping[str, int]) -> Iterator[ObservedWait]:
         """Mean sessions in each state; reads of pages are split between tables and indexes by their pages."""
         pages = {Role.DATA: counts.get("heap_reads", 0), Role.INDEX: counts.get("index_reads", 0)}
         read = sum(pages.values())
@@ -125,10 +152,12 @@ class _Tally:
                 shares = {role: count / read for role, count in pages.items() if count}
             for role, share in shares.items():
                 sessions = seen / self.ticks * share
-                yield Wait(event=state.event, wait_class=state.wait_class, role=role, sessions=sessions)
+                yield ObservedWait(
+                    event=state.event, wait_class=state.wait_class, role=role, sessions=sessions
+                )
 
 
-class _Counting:
+class _CounterIncreases:
     """Increases of the server's counters, without those of intervals in which its statistics were reset."""
 
     def __init__(self, server: SqlSession, sampling: SqlSession) -> None:
@@ -139,9 +168,10 @@ class _Counting:
         self._resets = 0
         self._before, self._read_s = self._reading(), time.monotonic()
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> CounterReading:
         reading = self._server.read()
-        return Reading({**reading.counts, "own": self._server.asked + self._sampling.asked}, reading.origin)
+        own = self._server.asked + self._sampling.asked
+        return replace(reading, counts={**reading.counts, "own": own})
 
     def read(self, least_s: float = 0.0) -> None:
         """Add the increases since the last reading, if that is long enough ago.
@@ -165,26 +195,29 @@ class _Counting:
         limits = []
         try:
             self.read()
-        except UnreadableError as error:
+        except SqlReadError as error:
             limits.append(
                 f"the counters are of the first {self.counted_s:,.0f} s only, then they could not be read: "
                 f"{error.reason}"
             )
         if self.sums:
             self.sums["transactions"] = self._server.transactions(self.sums)
-        if self.sums and (late := lateness(self._server.late_s, self.counted_s)):
-            limits.append(late)
+            doubts = [
+                self._server.uncounted(self.sums),
+                reporting_delay_error(self._server.late_s, self.counted_s),
+            ]
+            limits += [doubt for doubt in doubts if doubt]
         if self._resets:
             limits.append(
-                f"the server's statistics were reset meanwhile, {self._resets} times: the intervals between "
-                "readings in which that happened are not counted"
+                "the server's statistics were reset meanwhile, or those of a dropped database are gone, "
+                f"{self._resets} times: the intervals between readings in which that happened are not counted"
             )
         return limits
 
 
 def _observed(
     server: SqlSession,
-    tally: _Tally,
+    tally: _WaitTally,
     seconds: float,
     rate_hz: float,
     devices: Mapping[Role, str],
@@ -193,10 +226,10 @@ def _observed(
     status("reading the catalogue")
     sizes = server.sizes()
     look_s = _look_s(server)
-    rate_hz, slowed = _affordable(rate_hz, look_s)
+    rate_hz, slowed = _affordable_rate(rate_hz, look_s)
     sampler = WaitSampler(tally, rate_hz)
     started_at, began_s = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
-    counting = _Counting(server, tally.session)
+    counting = _CounterIncreases(server, tally.session)
     sampler.start()
     ended = _wait(sampler, counting, began_s, seconds, status)
     sampler.stop()
@@ -204,7 +237,7 @@ def _observed(
     uncounted = counting.finish()
     profile = sampler.sampled
     if profile is None:
-        raise TierwiseError("no client session was seen", "observe while the database works")
+        raise TierwiseError("no client session did anything", "observe while the database works")
     return Observation(
         started_at=started_at,
         tierwise=metadata.version("tierwise"),
@@ -224,7 +257,7 @@ def _observed(
         page_bytes=server.page_bytes,
         devices=dict(devices),
         sampling_cost=look_s * profile.rate_hz,
-        limits=[*server.limits, *slowed, *ended, *uncounted],
+        limits=list(dict.fromkeys([*server.limits, *tally.limits(duration_s), *slowed, *ended, *uncounted])),
     )
 
 
@@ -233,7 +266,7 @@ def _look_s(server: SqlSession) -> float:
     looks_s, pings_s = [], []
     for _ in range(_TRIES):
         began_s = time.perf_counter()
-        server.states(0.0)
+        server.look(0.0)
         seen_s = time.perf_counter()
         server.ping()
         looks_s.append(seen_s - began_s)
@@ -243,7 +276,7 @@ def _look_s(server: SqlSession) -> float:
 
 def _wait(
     sampler: WaitSampler,
-    counting: _Counting,
+    counting: _CounterIncreases,
     began_s: float,
     seconds: float,
     status: Callable[[str], None],
@@ -256,19 +289,19 @@ def _wait(
                 raise sampler.failure
             counting.read(_READ_EACH_S)
             time.sleep(min(_LOOK_S, left_s))
-    except (UnreadableError, KeyboardInterrupt) as error:
-        why = error.reason if isinstance(error, UnreadableError) else "it was interrupted"
+    except (SqlReadError, KeyboardInterrupt) as error:
+        why = error.reason if isinstance(error, SqlReadError) else "it was interrupted"
         return [f"the observation ended after {time.monotonic() - began_s:,.0f} of {seconds:,.0f} s: {why}"]
     return []
 
 
-def _affordable(rate_hz: float, look_s: float) -> tuple[float, list[str]]:
+def _affordable_rate(rate_hz: float, look_s: float) -> tuple[float, list[str]]:
     """The rate that costs the server little enough, and what to say about it."""
     most_hz = _MOST_COST / look_s if look_s > 0 else rate_hz
     if most_hz >= rate_hz:
         return rate_hz, []
     lowered_hz = max(most_hz, LEAST_RATE_HZ)
     return lowered_hz, [
-        f"sessions were sampled {lowered_hz:,.0f} times a second instead of {rate_hz:,.0f}: a sample takes "
+        f"sessions were sampled {lowered_hz:.3g} times a second instead of {rate_hz:.3g}: a sample takes "
         f"the server {look_s * 1e3:,.1f} ms"
     ]

@@ -63,7 +63,7 @@ Versions = dict[int, list[tuple[Any, ...]]]
 """Versions of the rows of a catalog by their first column: the other columns, then whether one is certain."""
 
 
-class _Class(NamedTuple):
+class _PgClassColumns(NamedTuple):
     """Columns of pg_class."""
 
     name: bytes
@@ -76,7 +76,7 @@ class _Class(NamedTuple):
     certain: bool
 
 
-class _Server:
+class _DataDirectory:
     """The data directory of a server, by descriptor."""
 
     def __init__(self, directory: int) -> None:
@@ -222,7 +222,7 @@ def _page(opened: int, offset: int, uncached: set[tuple[int, int]]) -> bytes:
     return os.pread(opened, _PAGE_BYTES, offset)
 
 
-def _certain(versions: Iterable[tuple[Any, ...]]) -> tuple[Any, ...] | None:
+def _certain_columns(versions: Iterable[tuple[Any, ...]]) -> tuple[Any, ...] | None:
     """The columns of a row of which one version is certain and no other contradicts it."""
     distinct = {version[:-1] for version in versions}
     return distinct.pop() if len(distinct) == 1 and any(version[-1] for version in versions) else None
@@ -237,13 +237,13 @@ class _Database(NamedTuple):
     is_utf8: bool
 
 
-def databases(server: _Server) -> list[_Database]:
+def read_databases(server: _DataDirectory) -> list[_Database]:
     """Databases whose name is certain."""
     between = 148 if server.version < 15 else 16  # from the encoding to the default tablespace
     path = f"global/{server.mapped('global', _PG_DATABASE)}"
     found = []
     for number, versions in server.versions(path, f"=I64s4xi{between}xI").items():
-        if values := _certain(versions):
+        if values := _certain_columns(versions):
             name, encoding, space = values
             if text := _text(name, is_utf8=encoding == _UTF8):
                 found.append(_Database(number, text, space, encoding == _UTF8))
@@ -260,23 +260,25 @@ def _text(name: bytes, *, is_utf8: bool) -> str | None:
         return None
 
 
-def relations(server: _Server, database: _Database) -> tuple[list[dict[str, Any]], int]:
+def read_relations(server: _DataDirectory, database: _Database) -> tuple[list[dict[str, Any]], int]:
     """Tables and indexes of a database that have files, and the number of those whose name is not certain."""
     home = server.folder(database.space, database.number)
     frozen = "" if server.version < _WITH_FROZEN_PAGES else "4x"
     path = f"{home}/{server.mapped(home, _PG_CLASS)}"
     read = server.versions(path, f"=I64sI16xII12x{frozen}I2x1s1s")
-    classes = {number: [_Class(*columns) for columns in versions] for number, versions in read.items()}
-    own = classes.get(_PG_CLASS) or [_Class(b"", 0, 0, 0, 0, b"", b"", certain=False)]
+    classes = {
+        number: [_PgClassColumns(*columns) for columns in versions] for number, versions in read.items()
+    }
+    own = classes.get(_PG_CLASS) or [_PgClassColumns(b"", 0, 0, 0, 0, b"", b"", certain=False)]
     if [own[0].name.rstrip(b"\0"), own[0].node, own[0].kind] != [b"pg_class", 0, b"r"]:
         raise UnknownLayoutError(f"{path} is no list of tables")
 
     def catalog(number: int, layout: str = "=II") -> dict[int, Any]:
-        columns = _certain(classes.get(number, []))
+        columns = _certain_columns(classes.get(number, []))
         if columns is None:
             raise UnknownLayoutError(f"{home}: the file of catalog {number} is not certain")
         of_rows = server.versions(f"{home}/{columns[2]}", layout)
-        found = {key: _certain(versions) for key, versions in of_rows.items()}
+        found = {key: _certain_columns(versions) for key, versions in of_rows.items()}
         return {key: values[0] for key, values in found.items() if values}
 
     schemas = catalog(_PG_NAMESPACE, "=I64s")
@@ -333,15 +335,15 @@ def relations(server: _Server, database: _Database) -> tuple[list[dict[str, Any]
     return [row for row in found if claimed[row["path"]] == 1], unknown
 
 
-def names(directory: int) -> dict[str, Any]:
+def read_all_names(directory: int) -> dict[str, Any]:
     """All names of the server with this data directory, the largest first, and what is not known."""
-    server = _Server(directory)
+    server = _DataDirectory(directory)
     found: list[dict[str, Any]] = []
     unread: dict[int, str] = {}
     unknown = 0
-    for database in databases(server):
+    for database in read_databases(server):
         try:
-            more, uncertain = relations(server, database)
+            more, uncertain = read_relations(server, database)
         except (OSError, UnknownLayoutError, MemoryError) as error:
             unread[database.number] = str(error) or _TOO_LARGE
         else:
@@ -361,7 +363,7 @@ def main() -> None:
     """Write the names to the standard output, as JSON; the first argument is the directory's descriptor."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     try:
-        answer = names(int(sys.argv[1]))
+        answer = read_all_names(int(sys.argv[1]))
     except (OSError, UnknownLayoutError, ValueError, struct.error, MemoryError) as error:
         answer = {"problem": str(error) or _TOO_LARGE}
     with os.fdopen(1, "w", encoding="utf-8") as output:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from tierwise.capture.postgres import without_names
-from tierwise.capture.target import Target
-from tierwise.host import interpreter, programs
+from tierwise.capture.target import RecordingTarget
+from tierwise.host import programs, python_process
 from tierwise.host.users import ServerUser
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import STRICT, validated
-from tierwise.model.names import gathered, printable
-from tierwise.recording.relations import Kind, Relation, dotted
+from tierwise.model.input_files import STRICT, parse_as_model
+from tierwise.model.names import group_by_key, printable
+from tierwise.recording.relations import Kind, Relation, qualified_name
 
 _NAME = "postgres-names"
 _MODULE = "tierwise.capture.postgres_files"
@@ -29,17 +29,19 @@ _MOST_ANSWER_BYTES = 7 << 20
 _LONGEST_REASON = 200
 _STATUS_BYTES = 4096
 _FIX = "give a DSN instead, or later --names with a CSV file; see docs/how-to/tables.md"
+_MOST_UNNAMED = 5
+"""Databases without names that a sentence lists."""
 
 
 @dataclass(frozen=True)
-class FileNames:
+class RelationNames:
     """Tables and indexes as a recording has them, and sentences on what the files do not tell."""
 
     relations: list[dict[str, Any]]
     warnings: list[str]
 
 
-def with_names(target: Target) -> Target:
+def target_with_table_names(target: RecordingTarget) -> RecordingTarget:
     """A target whose recording reads the names of its tables from its files; they are read once as a test.
 
     Raises:
@@ -50,11 +52,11 @@ def with_names(target: Target) -> Target:
             f"--names-from-files: {target.rules.engine} is recorded, and the files are PostgreSQL's",
             "leave out the option",
         )
-    read_names(target)
+    read_names_as_server_user(target)
     return replace(target, names_from_files=True)
 
 
-def read_names(target: Target) -> FileNames:
+def read_names_as_server_user(target: RecordingTarget) -> RelationNames:
     """Names from the files of a running server, read with the rights of its user; nothing is written.
 
     Raises:
@@ -62,7 +64,7 @@ def read_names(target: Target) -> FileNames:
     """
     directory, user = _directory_of(target.pid)
     try:
-        command = interpreter.unprivileged(
+        command = python_process.unprivileged_python(
             _NAME, f"from {_MODULE} import main; main()", [str(directory)], imports=[_MODULE], user=user
         )
         done = programs.run(_NAME, command, timeout_s=_LONGEST_S, descriptors=[directory])
@@ -74,10 +76,10 @@ def read_names(target: Target) -> FileNames:
         raise _unreadable(done.last_line)
     if len(done.output) > _MOST_ANSWER_BYTES:
         raise _unreadable(f"what read them wrote more than {_MOST_ANSWER_BYTES >> 20} MiB")
-    answer = validated(_Answer, done.output, "--names-from-files: a damaged answer", _FIX)
+    answer = parse_as_model(_ReaderOutput, done.output, "--names-from-files: a damaged answer", _FIX)
     if answer.problem:
         raise _unreadable(answer.problem)
-    return FileNames([row.relation().model_dump() for row in answer.relations], _warnings(answer))
+    return RelationNames([row.relation().model_dump() for row in answer.relations], _warnings(answer))
 
 
 _CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
@@ -86,7 +88,7 @@ _Names = tuple[_CatalogName, _CatalogName]
 _Number = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
-class _Row(BaseModel):
+class _RelationRow(BaseModel):
     model_config = STRICT
 
     path: Annotated[str, Field(min_length=1, max_length=200)]
@@ -100,20 +102,20 @@ class _Row(BaseModel):
     def relation(self) -> Relation:
         """As a recording has it."""
         names = {
-            key: names and dotted(*names)
+            key: names and qualified_name(*names)
             for key, names in (("name", self.name), ("table", self.table), ("partitioned", self.partitioned))
         }
         return Relation(**(self.model_dump() | names))
 
 
-class _Answer(BaseModel):
+class _ReaderOutput(BaseModel):
     """What the reader writes. Its files are the server's user's, who may write anything there."""
 
     model_config = STRICT
 
     problem: str = ""
     checkpoint_s: Annotated[int, Field(ge=0, lt=1 << 36)] = 0
-    relations: list[_Row] = []
+    relations: list[_RelationRow] = []
     unknown: _Number = 0
     unread: Annotated[dict[_Number, str], Field(max_length=10_000)] = {}
 
@@ -154,7 +156,7 @@ def _sentence(text: str) -> str:
     return printable(text[:_LONGEST_REASON])
 
 
-def _warnings(answer: _Answer) -> list[str]:
+def _warnings(answer: _ReaderOutput) -> list[str]:
     when = datetime.fromtimestamp(answer.checkpoint_s, UTC).isoformat(timespec="seconds")
     warnings = [
         "names of tables and indexes were read from the server's files, as of its checkpoint of "
@@ -162,7 +164,60 @@ def _warnings(answer: _Answer) -> list[str]:
         "made or rewritten since may have none"
     ]
     if answer.unknown:
-        counted = numbers.counted(answer.unknown, "table or index", "tables and indexes")
+        counted = numbers.counted_noun(answer.unknown, "table or index", "tables and indexes")
         warnings.append(f"{counted} of the catalog have no name here: the files do not tell it for certain")
-    reasons = gathered((_sentence(reason), number) for number, reason in answer.unread.items())
-    return warnings + [without_names(databases, reason) for reason, databases in reasons.items()]
+    reasons = group_by_key((_sentence(reason), number) for number, reason in answer.unread.items())
+    return warnings + [unnamed_databases_note(databases, reason) for reason, databases in reasons.items()]
+
+
+def unnamed_databases_note(databases: Sequence[int], reason: str) -> str:
+    """The sentence on databases without names for one reason."""
+    return f"tables and indexes of the database{numbered_databases(databases)} have no names: {reason}"
+
+
+def numbered_databases(databases: Sequence[int]) -> str:
+    """The end of "database", and their numbers."""
+    more = len(databases) - _MOST_UNNAMED
+    listed = ", ".join(map(str, databases[:_MOST_UNNAMED])) + (f" and {more} more" if more > 0 else "")
+    plural = "s" if len(databases) > 1 else ""
+    return f"{plural} with pg_database.oid {listed}"
+
+
+# The same over SQL.
+
+
+def _qualified_name_sql(schema: str, name: str) -> str:
+    """SQL for a name with its schema; one of the two that has a dot itself is in quotes."""
+    first, second = (
+        f"CASE WHEN strpos({part}, '.') > 0 THEN quote_ident({part}) ELSE {part} END"
+        for part in (f"{schema}.nspname::text", f"{name}.relname::text")
+    )
+    return f"concat({first}, '.', {second})"
+
+
+RELATIONS_SQL = f"""
+    WITH named AS (
+        SELECT c.oid, c.relkind AS kind, pg_relation_filepath(c.oid) AS path,
+               {_qualified_name_sql("n", "c")} AS name, root, owner.oid AS table_oid,
+               (SELECT sum(coalesce(pg_relation_size(c.oid, fork), 0))
+                FROM unnest(ARRAY['main', 'fsm', 'vm']) AS fork)::bigint AS bytes
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN pg_index i ON i.indexrelid = c.oid
+        LEFT JOIN pg_class toasted ON toasted.reltoastrelid = coalesce(i.indrelid, c.oid)
+        LEFT JOIN pg_class owner ON owner.oid = coalesce(toasted.oid, i.indrelid)
+        LEFT JOIN LATERAL (SELECT pg_partition_root(coalesce(owner.oid, c.oid))::oid AS root) r ON true
+        WHERE c.relkind IN ('r', 'm', 't', 'i') AND c.oid >= 16384 AND c.relpersistence <> 't'
+    )
+    SELECT path, named.name, CASE WHEN kind = 'm' THEN 'materialized view'
+                                  WHEN owner.relkind IN ('r', 'm') AND n.nspname IS NOT NULL
+                                       AND named.name LIKE 'pg_toast.%' THEN 'toast'
+                                  WHEN kind = 'i' THEN 'index' ELSE 'table' END,
+           {_qualified_name_sql("n", "owner")}, {_qualified_name_sql("m", "whole")}, bytes
+    FROM named
+    LEFT JOIN pg_class owner ON owner.oid = table_oid
+    LEFT JOIN pg_namespace n ON n.oid = owner.relnamespace
+    LEFT JOIN pg_class whole ON whole.oid = root AND root <> coalesce(table_oid, named.oid)
+    LEFT JOIN pg_namespace m ON m.oid = whole.relnamespace
+    WHERE path IS NOT NULL ORDER BY bytes DESC LIMIT {{}}
+"""
+"""Tables and indexes of the connected database, the largest first: a reading of the recorded files' names."""

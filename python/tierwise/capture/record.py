@@ -17,38 +17,39 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise._core import Rules
-from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.postgres_names import FileNames, read_names
-from tierwise.capture.schedule import Schedule
+from tierwise.capture.engine_counters import EngineCounters, is_standby
+from tierwise.capture.postgres_names import RelationNames, read_names_as_server_user
+from tierwise.capture.postgres_session import STANDBY
+from tierwise.capture.schedule import BurstSchedule
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import (
-    ServersTalkedTo,
-    Target,
+    ConnectedServers,
+    RecordingTarget,
     first_process_of,
-    for_program,
-    refuse_command,
-    with_roles,
+    refuse_client_command,
+    rules_of_program,
+    rules_with_roles,
 )
 from tierwise.host import cpu, doctor, ledger, processes
-from tierwise.host.cpu import lowered
+from tierwise.host.cpu import lowered_priority
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
-from tierwise.recording import discard_recording, make_folder
-from tierwise.recording.buffer import write_buffer
+from tierwise.recording import claimed_folder, discard_recording
+from tierwise.recording.buffer_content import write_buffer
 
 _BUFFER_MB = 16
 
 
-class Session:
+class RecordingSession:
     """A recording in progress, until :meth:`finish`; as a context manager it always detaches."""
 
     def __init__(
         self,
-        target: Target,
+        target: RecordingTarget,
         out: Path,
-        schedule: Schedule,
+        schedule: BurstSchedule,
         progress: ProgressCallback,
         dsn: Dsn | None = None,
     ) -> None:
@@ -60,15 +61,15 @@ class Session:
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._counters = None if dsn is None else EngineCounters.connect(dsn, target)
-        self._names = FileNames([], [])
+        self._names = RelationNames([], [])
         self._finished = False
         self.elapsed_s = 0.0
         """Total length of all windows, including the time between bursts."""
         with ExitStack() as undo:
-            make_folder(out)
+            undo.enter_context(claimed_folder(out))
             undo.callback(self._discard_unfinished)
-            self._about = _about(target)
-            spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
+            self._about = _initial_metadata(target)
+            spool = undo.enter_context(ledger.make_directory("tierwise-spool", parent=out.parent))
             options = json.dumps(self._options(spool))
             self._recorder = _core.Recorder(options, target.rules, target.role_of)
             undo.callback(self._recorder.close)
@@ -102,7 +103,7 @@ class Session:
     def end_burst(self) -> None:
         """Record no more events until the next burst."""
         events = self._recorder.end(self._target.processes())
-        self._say(f"recording: {numbers.counted(events, 'event')} in the last burst")
+        self._say(f"recording: {numbers.counted_noun(events, 'event')} in the last burst")
 
     def stop(self) -> None:
         """End the current burst and take no more; may be called from any thread."""
@@ -135,6 +136,9 @@ class Session:
     def _summary(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
         """The recording's description, without the facts from the bursts."""
         about = self._about | {"duration_s": elapsed_s, "transactions": transactions}
+        about["engine"] = self._target.engine or _core.engine_of_processes(
+            self._target.processes(), self._target.rules
+        )
         if self._counters is None:
             warnings = [*about["warnings"], *self._names.warnings]
             return about | {"relations": self._names.relations, "warnings": warnings}
@@ -170,12 +174,12 @@ class Session:
             "schedule": asdict(self._schedule),
         }
 
-    def _named_from_files(self) -> FileNames:
+    def _named_from_files(self) -> RelationNames:
         """The names of tables; where the files give none, the recording says so."""
         try:
-            return read_names(self._target)
+            return read_names_as_server_user(self._target)
         except TierwiseError as error:
-            return FileNames([], [f"the names of tables and indexes are not known: {error.message}"])
+            return RelationNames([], [f"the names of tables and indexes are not known: {error.message}"])
 
     def _discard_unfinished(self) -> None:
         """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
@@ -193,16 +197,15 @@ class Session:
         return self._recorder.alive()
 
 
-def _about(target: Target) -> dict[str, Any]:
+def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
-    here = doctor.describe()
+    here = doctor.describe_machine()
     limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
     return {
         "format": "tierwise recording",
         "version": 1,
         "started_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "tierwise": metadata.version("tierwise"),
-        "engine": target.engine or target.rules.engine,
         "engine_version": target.version,
         "settings": dict(target.settings),
         "machine": {
@@ -217,7 +220,10 @@ def _about(target: Target) -> dict[str, Any]:
         "cost": None,
         "foreign_cpu_share": 0.0,
         "checks": [],
-        "warnings": target.rules.warnings(target.role_of is None),
+        "warnings": [
+            *target.rules.warnings(target.role_of is None),
+            *([STANDBY] if is_standby(target) else []),
+        ],
     }
 
 
@@ -227,7 +233,7 @@ _LEAST_WINDOW_S = 1.0
 
 
 @dataclass(frozen=True)
-class Enough:
+class StopCondition:
     """Condition for ending a recording before its longest time.
 
     Attributes:
@@ -243,7 +249,7 @@ def record_command(
     command: Sequence[str],
     rules: Rules | None,
     out: Path,
-    schedule: Schedule,
+    schedule: BurstSchedule,
     progress: ProgressCallback,
     dsn: Dsn | None = None,
     *,
@@ -260,16 +266,16 @@ def record_command(
         dsn: of the engine's own counters, if they are to be read.
         roles: roles of files that go before the rules, as ``PATH=ROLE``.
     """
-    refuse_command(command, out)
-    rules = with_roles(rules or for_program(Path(command[0]).name, command[0]), roles)
+    refuse_client_command(command, out)
+    rules = rules_with_roles(rules or rules_of_program(Path(command[0]).name, command[0]), roles)
     argv = ["/bin/sh", "-c", processes.STOP_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:
         process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
     try:
         process.await_stop("the command")
-        target = Target(lambda: sorted(cpu.tree(process.pid)), rules)
-        talked_to, ended = ServersTalkedTo(target.processes), threading.Event()
-        with Session(target, out, schedule, progress, dsn) as session:
+        target = RecordingTarget(lambda: sorted(cpu.process_tree(process.pid)), rules)
+        talked_to, ended = ConnectedServers(target.processes), threading.Event()
+        with RecordingSession(target, out, schedule, progress, dsn) as session:
             threading.Thread(target=_stop_with, args=(process, session), daemon=True).start()
             looking = threading.Thread(target=talked_to.look_until, args=(ended,), daemon=True)
             looking.start()
@@ -292,18 +298,18 @@ def record_command(
     return summary
 
 
-def _stop_with(process: processes.Process, session: Session) -> None:
+def _stop_with(process: processes.Process, session: RecordingSession) -> None:
     process.popen.wait()
     session.stop()
 
 
-def record_running(
-    target: Target,
+def record_running_database(
+    target: RecordingTarget,
     out: Path,
-    schedule: Schedule,
+    schedule: BurstSchedule,
     progress: ProgressCallback,
     dsn: Dsn | None = None,
-    enough: Enough | None = None,
+    enough: StopCondition | None = None,
 ) -> dict[str, Any]:
     """Record by the schedule; Ctrl-C ends the recording early, and recorded data is kept.
 
@@ -313,8 +319,8 @@ def record_running(
     Raises:
         TierwiseError: if nothing can be recorded, the process is a client, or the directory is not empty.
     """
-    talked_to = ServersTalkedTo(target.processes)
-    with Session(target, out, schedule, progress, dsn) as session:
+    talked_to = ConnectedServers(target.processes)
+    with RecordingSession(target, out, schedule, progress, dsn) as session:
         try:
             session.run()
             while enough is not None and not _is_enough(session, enough, out.parent, progress):
@@ -331,11 +337,13 @@ def record_running(
     return summary
 
 
-def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:
+def _is_enough(
+    session: RecordingSession, enough: StopCondition, beside: Path, progress: ProgressCallback
+) -> bool:
     """Judge the recording so far, at low priority; true if no more can be recorded."""
     if not session.alive or session.full or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
         return True
     progress(f"judging what {session.elapsed_s:.0f} s gave")
-    with ledger.directory("tierwise-judged", parent=beside) as directory, lowered():
+    with ledger.make_directory("tierwise-judged", parent=beside) as directory, lowered_priority():
         session.snapshot(directory / "recording")
         return enough.is_usable(directory / "recording")

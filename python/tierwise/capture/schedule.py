@@ -11,11 +11,12 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
+from tierwise.model.numbers import percent_text
 from tierwise.model.statistics import mean_half_width
 
 
 @dataclass(frozen=True)
-class Schedule:
+class BurstSchedule:
     """Bursts of ``burst_s`` seconds that cover ``duty`` of the time, for ``seconds`` or until stopped.
 
     With a duty of 1, bursts are as long as memory allows, one after the other. Where the recording would
@@ -32,7 +33,7 @@ class Schedule:
         _core.require_schedule(self.seconds, self.duty, self.burst_s, self.limit_bytes)
 
 
-def parse_duty(text: str) -> float:
+def parse_burst_duty(text: str) -> float:
     """A duty from text such as ``1/10``, ``0.1`` or ``10%``."""
     try:
         percent = text.endswith("%")
@@ -47,7 +48,7 @@ def parse_duty(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Taken:
+class FinishedRecording:
     """A finished recording of a day.
 
     Attributes:
@@ -66,7 +67,7 @@ class Taken:
     cpu_s: float
 
     @classmethod
-    def of(cls, recorded: dict[str, Any], size_bytes: int, cpu_s: float) -> Taken:
+    def of(cls, recorded: dict[str, Any], size_bytes: int, cpu_s: float) -> FinishedRecording:
         """A recording by its description."""
         cost = recorded["cost"]
         return cls(
@@ -93,7 +94,7 @@ class BurstCost:
     high: float | None = None
 
     @classmethod
-    def of(cls, taken: Sequence[Taken]) -> BurstCost:
+    def of(cls, taken: Sequence[FinishedRecording]) -> BurstCost:
         """The geometric mean of the rate ratios; without one, by the server's processor time."""
         logs = [log(part.rate_ratio) for part in taken if part.rate_ratio]
         if not logs:
@@ -120,7 +121,7 @@ class DayPlan:
 
     seconds: float
     every_s: float
-    each: Schedule
+    each: BurstSchedule
     most_cost: float = 0.01
     most_bytes: int = 500_000_000
 
@@ -134,11 +135,11 @@ class DayPlan:
                 "write for example --duration 24h --every 10min --each 60s",
             )
 
-    def is_exceeded_by(self, taken: Sequence[Taken]) -> bool:
+    def is_exceeded_by(self, taken: Sequence[FinishedRecording]) -> bool:
         """Whether these recordings are too large."""
         return sum(part.size_bytes for part in taken) > self.most_bytes
 
-    def shortest_period(self, taken: Sequence[Taken], elapsed_s: float) -> tuple[float, str]:
+    def shortest_period(self, taken: Sequence[FinishedRecording], elapsed_s: float) -> tuple[float, str]:
         """The shortest period that keeps the limits for the rest of the day.
 
         A recording costs the share of the rate that bursts lose, times the length of its bursts.
@@ -156,7 +157,8 @@ class DayPlan:
         return max(
             (
                 left_s / by_cost if by_cost else inf,
-                f"bursts lose {share:.1%} of the rate, and the day may lose {self.most_cost:.0%}",
+                f"bursts lose {percent_text(share)} of the rate, and the day may lose "
+                f"{percent_text(self.most_cost)}",
             ),
             (left_s / by_size if by_size else inf, f"the day may have {self.most_bytes / 1e6:,.0f} MB"),
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import open_regular
+from tierwise.model.numbers import percent_text
 from tierwise.model.placement import Role
 from tierwise.results import WaitClass
 
@@ -44,7 +46,7 @@ class Dsn:
     """Whether a recording asks for the content of the engine's buffer too."""
 
 
-def find(argument: str | None, file: Path | None) -> Dsn | None:
+def find_dsn(argument: str | None, file: Path | None) -> Dsn | None:
     """The DSN from the option, else from the file, else from the environment; ``None`` if not given.
 
     Raises:
@@ -53,7 +55,7 @@ def find(argument: str | None, file: Path | None) -> Dsn | None:
     if argument is not None and file is not None:
         raise TierwiseError("both --dsn and --dsn-file are given", "give one of them")
     if argument is not None:
-        dsn = parse(argument, "--dsn")
+        dsn = parse_dsn(argument, "--dsn")
         if _has_password(dsn.text):
             raise TierwiseError(
                 "--dsn: a password on the command line is seen by every user of the machine",
@@ -61,12 +63,12 @@ def find(argument: str | None, file: Path | None) -> Dsn | None:
             )
         return dsn
     if file is not None:
-        return parse(_content(file), "--dsn-file")
+        return parse_dsn(_content(file), "--dsn-file")
     text = os.environ.get(VARIABLE, "")
-    return parse(text, VARIABLE) if text else None
+    return parse_dsn(text, VARIABLE) if text else None
 
 
-def parse(text: str, what: str) -> Dsn:
+def parse_dsn(text: str, what: str) -> Dsn:
     """Determine the engine of a DSN.
 
     Raises:
@@ -109,7 +111,7 @@ def _content(file: Path) -> str:
     return content
 
 
-class UnreadableError(Exception):
+class SqlReadError(Exception):
     """A server did not answer.
 
     Args:
@@ -129,28 +131,40 @@ class UnreadableError(Exception):
         self.detail = detail or reason
 
 
+_OF_TABLES = ("heap_reads", "index_reads")
+"""Counters that are sums over tables, and fall when one is dropped."""
+
+
 @dataclass(frozen=True)
-class Reading:
+class CounterReading:
     """Counters at one instant.
 
     Attributes:
         counts: by names that are the same for all versions of the engine.
         origin: changes when the counters are reset, and differs between servers.
+        databases: those whose counters are added up; empty if the server has counters of its own.
+        uptime_s: of a server whose restart does not change ``origin``.
     """
 
     counts: Mapping[str, int]
     origin: str
+    databases: frozenset[int] = frozenset()
+    uptime_s: int = 0
 
-    def since(self, before: Reading) -> dict[str, int] | None:
-        """Increases since an earlier reading; ``None`` if the counters were reset in between."""
-        if self.origin != before.origin:
+    def since(self, before: CounterReading) -> dict[str, int] | None:
+        """Increases since an earlier reading; ``None`` if counters were reset or dropped in between."""
+        if self.origin != before.origin or not before.databases <= self.databases:
+            return None
+        if self.uptime_s < before.uptime_s:
             return None
         names = {**before.counts, **self.counts}
         increases = {name: self.counts.get(name, 0) - before.counts.get(name, 0) for name in names}
+        if any(increases.get(name, 0) < 0 for name in _OF_TABLES):
+            increases |= dict.fromkeys(_OF_TABLES, 0)
         return None if any(increase < 0 for increase in increases.values()) else increases
 
 
-class State(NamedTuple):
+class SessionState(NamedTuple):
     """The state of a client's session: what it waits for, and the role of the file that it waits for."""
 
     event: str
@@ -158,8 +172,35 @@ class State(NamedTuple):
     role: Role | None
 
 
+class SessionSample(NamedTuple):
+    """Client sessions at one instant, without those of an observer.
+
+    Attributes:
+        states: number of sessions in each state, without the unused ones.
+        active: the server's numbers of these sessions.
+        unused: number of each session that is idle since before the first look, and its state.
+    """
+
+    states: Counter[SessionState]
+    active: frozenset[int]
+    unused: Mapping[int, SessionState]
+
+
+def session_sample(groups: Iterable[tuple[Iterable[int], bool, SessionState]]) -> SessionSample:
+    """A look at groups of sessions: their numbers, whether they are unused, and their state."""
+    states, active, idle = Counter[SessionState](), set[int](), dict[int, SessionState]()
+    for sessions, unused, state in groups:
+        numbers = list(sessions)
+        if unused:
+            idle |= dict.fromkeys(numbers, state)
+        else:
+            active.update(numbers)
+            states[state] += len(numbers)
+    return SessionSample(states, frozenset(active), idle)
+
+
 @dataclass(frozen=True)
-class Facts:
+class ServerFacts:
     """What a session tells about its server.
 
     Attributes:
@@ -179,7 +220,7 @@ class Facts:
     settings: Mapping[str, str]
 
 
-def peers_of(descriptor: int) -> list[int]:
+def connection_peers(descriptor: int) -> list[int]:
     """Processes at the other end of a connection; none if they cannot be seen from here."""
     return _core.socket_peers(os.fstat(descriptor).st_ino)
 
@@ -188,7 +229,7 @@ _LATE_SHARE = 0.05
 """Share of the counted time above which late reports of sessions to the counters are said: a judgement."""
 
 
-def lateness(late_s: float, counted_s: float) -> str | None:
+def reporting_delay_error(late_s: float, counted_s: float) -> str | None:
     """How far rates may be off as sessions report late; ``None`` where that is little.
 
     Args:
@@ -199,5 +240,5 @@ def lateness(late_s: float, counted_s: float) -> str | None:
         return None
     return (
         f"sessions report to the server's counters up to {late_s:g} s late, and "
-        f"{counted_s:,.1f} s were counted: rates may be off by {min(late_s / counted_s, 1.0):.0%}"
+        f"{counted_s:,.1f} s were counted: rates may be off by {percent_text(min(late_s / counted_s, 1.0))}"
     )

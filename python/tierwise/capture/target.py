@@ -16,7 +16,7 @@ from tierwise._core import Rules
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, read_text
-from tierwise.model.names import one_of
+from tierwise.model.names import printable, unknown_name_fix
 from tierwise.recording import remove_recording
 from tierwise.recording.breakdown import break_down
 
@@ -33,17 +33,17 @@ _WRAPPERS = frozenset(
 _FIRST_LOOK_S, _LONGEST_WAIT_S = 0.2, 30.0
 
 
-def refuse_command(command: Sequence[str], out: Path) -> None:
+def refuse_client_command(command: Sequence[str], out: Path) -> None:
     """Refuse a command that is a client by its name, before it runs."""
     if _is_client(name := _program_in(command)):
-        raise _no_database(f"{name} is a client", out, all_servers())
+        raise _no_database_error(f"{name} is a client", out, all_server_processes())
 
 
-def refuse_process(pid: int, program: str) -> None:
+def refuse_client_process(pid: int, program: str) -> None:
     """Refuse a running client by its name."""
     if _is_client(program):
         servers, _ = _core.servers_of([pid])
-        raise _no_database(f"--pid: process {pid} ({program}) is a client", Path("DIR"), servers)
+        raise _no_database_error(f"--pid: process {pid} ({program}) is a client", Path("DIR"), servers)
 
 
 def _is_client(name: str) -> bool:
@@ -58,7 +58,7 @@ def _program_in(command: Sequence[str]) -> str:
         if _is_client(name):
             return name
         if option and wrapped and " " in word:  # sh -c "psql …"
-            return _program_in(_words(word))
+            return _program_in(_shell_words(word))
         if name in _WRAPPERS:
             wrapped, option = True, False
         elif word.startswith("-"):
@@ -70,7 +70,7 @@ def _program_in(command: Sequence[str]) -> str:
     return ""
 
 
-def _words(text: str) -> list[str]:
+def _shell_words(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError:
@@ -78,7 +78,7 @@ def _words(text: str) -> list[str]:
     return words[words[0] == "exec" :] if words else []
 
 
-def _no_database(what: str, out: Path, servers: Sequence[int]) -> TierwiseError:
+def _no_database_error(what: str, out: Path, servers: Sequence[int]) -> TierwiseError:
     if not servers:
         return TierwiseError(
             f"{what}: a recording of it shows nothing of its server's files, and no server that tierwise "
@@ -93,7 +93,7 @@ def _no_database(what: str, out: Path, servers: Sequence[int]) -> TierwiseError:
     )
 
 
-class ServersTalkedTo:
+class ConnectedServers:
     """Servers that the processes of a command were connected to; looked for on a thread, ever less often."""
 
     def __init__(self, processes: Callable[[], list[int]]) -> None:
@@ -113,7 +113,7 @@ class ServersTalkedTo:
     def look(self) -> None:
         """Look once."""
         processes = self._processes()
-        self.programs.update(name for name in map(program_of, processes) if _is_client(name))
+        self.programs.update(name for name in map(program_of_process, processes) if _is_client(name))
         pids, elsewhere = _core.servers_of(processes)
         self.pids.update(pids)
         self.elsewhere |= elsewhere
@@ -134,31 +134,32 @@ class ServersTalkedTo:
         remove_recording(out)
         clients = f" by {', '.join(sorted(self.programs))}" if self.programs else ""
         what = f"{name} opened no file of a database and talked to a server{clients}"
-        raise _no_database(what, out, sorted(self.pids) or all_servers())
+        raise _no_database_error(what, out, sorted(self.pids) or all_server_processes())
 
 
 _SHIPPED = DATA / "rules"
 _SUFFIX = ".toml"
 
 
-def names() -> list[str]:
+def engines_with_rules() -> list[str]:
     """Engines with shipped rules."""
     files = [file.name for file in _SHIPPED.iterdir()]
     return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
-def load(name: str) -> Rules:
+def load_rules(name: str) -> Rules:
     """Load the rules of an engine by its name, or from a user's file."""
     if name.endswith(_SUFFIX):
         return _parse(read_text(Path(name), "name a readable file of rules"), name)
-    if name not in names():
+    if name not in engines_with_rules():
         raise TierwiseError(
-            f"there are no rules for engine {name!r}", f"{one_of(name, names())}, or a TOML file"
+            f"there are no rules for engine {name!r}",
+            f"{unknown_name_fix(name, engines_with_rules())}, or a TOML file",
         )
     return _shipped(name)
 
 
-def with_roles(rules: Rules, given: Sequence[str]) -> Rules:
+def rules_with_roles(rules: Rules, given: Sequence[str]) -> Rules:
     """Rules after roles given as ``PATH=ROLE``."""
     try:
         return rules.with_roles(given)
@@ -166,22 +167,22 @@ def with_roles(rules: Rules, given: Sequence[str]) -> Rules:
         raise TierwiseError(*error.args) from None
 
 
-def of_program(program: str) -> Rules | None:
+def find_rules_of_program(program: str) -> Rules | None:
     """The rules of the engine whose processes have that name, if any."""
-    return next((rules for rules in map(_shipped, names()) if program in rules.programs), None)
+    return next((rules for rules in map(_shipped, engines_with_rules()) if program in rules.programs), None)
 
 
-def for_program(program: str, what: str) -> Rules:
+def rules_of_program(program: str, what: str) -> Rules:
     """The rules of the engine whose processes have that name."""
-    if (rules := of_program(program)) is None:
+    if (rules := find_rules_of_program(program)) is None:
         raise TierwiseError(
             f"{what} is of no engine that tierwise knows",
-            f"give --rules with one of {', '.join(names())}, or a TOML file",
+            f"give --rules with one of {', '.join(engines_with_rules())}, or a TOML file",
         )
     return rules
 
 
-def program_of(pid: int) -> str:
+def program_of_process(pid: int) -> str:
     """Name of a process as the kernel shows it; empty if it is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
@@ -192,15 +193,15 @@ def program_of(pid: int) -> str:
 def first_process_of(pid: int) -> int | None:
     """First process of the server that a process is of; ``None`` if it is of none that tierwise knows."""
     first = None
-    while (rules := of_program(program_of(pid))) is not None and rules.is_server:
+    while (rules := find_rules_of_program(program_of_process(pid))) is not None and rules.is_server:
         first = pid
-        pid = cpu.parent_of(pid) or 0
+        pid = cpu.parent_pid(pid) or 0
     return first
 
 
-def all_servers() -> list[int]:
+def all_server_processes() -> list[int]:
     """First processes of all servers of this host."""
-    known = [rules for rules in map(_shipped, names()) if rules.is_server]
+    known = [rules for rules in map(_shipped, engines_with_rules()) if rules.is_server]
     return _core.first_processes([program for rules in known for program in rules.programs])
 
 
@@ -217,7 +218,7 @@ def _parse(text: str, file: str) -> Rules:
 
 
 @dataclass(frozen=True)
-class Target:
+class RecordingTarget:
     """A running database."""
 
     processes: Callable[[], list[int]]
@@ -244,38 +245,62 @@ class Target:
     """Whether the names of its tables are read from its files when the recording ends."""
 
 
-def of_pid(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> Target:
+def target_of_process(pid: int, rules: Rules | None = None, roles: Sequence[str] = ()) -> RecordingTarget:
     """The process with a pid, and all its descendants."""
     if not Path(f"/proc/{pid}").exists() or pid < 1:
         raise TierwiseError(
             f"--pid: there is no process {pid}", "give the pid of the database's first process"
         )
-    program = program_of(pid)
-    refuse_process(pid, program)
+    program = program_of_process(pid)
+    refuse_client_process(pid, program)
     _core.require_first(pid, program)
-    rules = rules or for_program(program, f"--pid: process {pid} ({program})")
+    rules = rules or rules_of_program(program, f"--pid: process {pid} ({program})")
     _require_same_engine(rules, program)
     root = _core.process_root(pid)
-    rules = with_roles(rules.on_server(pid, root), roles)
-    return Target(
-        lambda: sorted(cpu.tree(pid)),
+    _require_visible_files(pid, rules, root)
+    rules = rules_with_roles(rules.on_server(pid, root), roles)
+    return RecordingTarget(
+        lambda: sorted(cpu.process_tree(pid)),
         rules,
         root=root,
-        version=server_at(pid, rules)["version"],
+        engine=_core.engine_of_processes([pid], rules),
+        version=identify_server(pid, rules)["version"],
         settings=_core.settings_of(pid, rules, root),
         pid=pid,
     )
 
 
+def _require_visible_files(pid: int, rules: Rules, root: Path) -> None:
+    """Refuse a process to whose files the kernel's paths do not lead: their devices would be others'."""
+    process = Path(f"/proc/{pid}")
+    try:
+        top, directory = (process / "root").readlink(), (process / "cwd").readlink()
+    except OSError:  # it has ended, or is another user's: refused later
+        return
+    if top != Path("/"):
+        raise TierwiseError(
+            f"--pid: process {pid} has the root directory {printable(str(top))} (chroot): where its files "
+            "lie is not known",
+            "run tierwise record within that root, where /proc and /sys are mounted, or tierwise observe",
+        )
+    place = root / directory.relative_to("/")
+    if rules.works_in_data_directory and not (place.exists() and place.samefile(process / "cwd")):
+        raise TierwiseError(
+            f"--pid: the data directory of process {pid} is not what {printable(str(directory))} is now: it "
+            "was removed, or something is mounted over it",
+            "unmount that, or restart the server, then record",
+        )
+
+
 def _require_same_engine(rules: Rules, program: str) -> None:
     """Refuse the rules of one server for the program of another; of a library, a server may have files."""
-    own = of_program(program)
+    own = find_rules_of_program(program)
     if (
         own is not None
         and own.is_server
         and rules.is_server
         and own.engine != rules.engine
-        and rules.engine in names()
+        and rules.engine in engines_with_rules()
     ):
         raise TierwiseError(
             f"--rules: those of {rules.engine} are given, and {program} is a program of {own.engine}: its "
@@ -286,7 +311,7 @@ def _require_same_engine(rules: Rules, program: str) -> None:
 
 def pid_of_engine(name: str) -> int:
     """First process of the only running server of an engine on this machine."""
-    programs = load(name).programs
+    programs = load_rules(name).programs
     pids = _core.first_processes(programs)
     if not pids:
         raise TierwiseError(
@@ -299,7 +324,7 @@ def pid_of_engine(name: str) -> int:
     return pids[0]
 
 
-def server_at(pid: int, rules: Rules) -> dict[str, Any]:
+def identify_server(pid: int, rules: Rules) -> dict[str, Any]:
     """What tells the server whose first process has a pid from others of its host, without asking it.
 
     Returns:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,9 +16,14 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.commands import Commands, import_command, require_commas, require_values
-from tierwise.cli.options import SETTINGS, defaults, without_color
-from tierwise.cli.printing import complain, echo
+from tierwise.cli.commands import (
+    LazyCommandGroup,
+    import_command,
+    refuse_devices_without_commas,
+    refuse_empty_values,
+)
+from tierwise.cli.options import SETTINGS, option_defaults
+from tierwise.cli.printing import print_error, print_text
 from tierwise.model.errors import HostError, TierwiseError
 
 _DEFECT = 70
@@ -33,7 +39,7 @@ _FIXES = {
 """What to do about errors of the machine that any command may meet."""
 
 app = typer.Typer(
-    cls=Commands,
+    cls=LazyCommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TIERWISE"},
@@ -42,12 +48,12 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        echo(f"tierwise {_version()}")
+        print_text(f"tierwise {_version()}")
         raise typer.Exit()
 
 
 @app.callback()
-def _tierwise(
+def _global_options(
     context: typer.Context,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="show all warnings, and the cause of errors")
@@ -61,8 +67,8 @@ def _tierwise(
     """Which of my database's files deserve the fast device?"""
     SETTINGS.verbose, SETTINGS.quiet = verbose, quiet
     if no_color:
-        without_color()
-    context.default_map = defaults()
+        os.environ["NO_COLOR"] = "1"  # for child processes too
+    context.default_map = option_defaults()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -76,24 +82,26 @@ def main(arguments: Sequence[str]) -> None:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for a locale without dashes, as standard error
+    if not os.environ.get("COLUMNS", "").strip("0"):
+        os.environ.pop("COLUMNS", None)  # a console 0 wide, as in a container, would print nothing
     try:
         import_command(arguments)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:
                 signal.signal(number, signal.default_int_handler)
-        require_values(arguments)
-        require_commas(arguments)
+        refuse_empty_values(arguments)
+        refuse_devices_without_commas(arguments)
         with _machine_errors():
-            app(arguments)
+            app(arguments, prog_name="tierwise")  # also of `python -m tierwise`, for its completion
     except TierwiseError as error:
         if SETTINGS.verbose:
             import traceback  # slow to import
 
-            complain("".join(traceback.format_exception(error)), lines=True)
-        complain(f"tierwise: {error}")
+            print_error("".join(traceback.format_exception(error)), lines=True)
+        print_error(f"tierwise: {error}")
         sys.exit(error.exit_status)
     except Exception as error:
-        complain(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}")
+        print_error(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}")
         sys.exit(_DEFECT)
 
 

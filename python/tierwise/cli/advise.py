@@ -9,46 +9,46 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tierwise.advise import Advice, AdviceOptions, DayAdvice, Terms, advise_day
+from tierwise.advise import Advice, AdviceOptions, DayAdvice, PaymentTerms, advise_day
 from tierwise.advise import advise as advised
-from tierwise.advise.advice import candidates
-from tierwise.advise.tables import advise_tables
+from tierwise.advise.advice import candidate_devices
+from tierwise.advise.table_advice import advise_tables
 from tierwise.cli import options as opt
 from tierwise.cli.output import (
-    Format,
     FormatOption,
-    file_option,
-    require_html,
-    show,
-    simulations,
-    warn,
+    OutputFormat,
+    output_file_option,
+    print_result,
+    print_warning,
+    require_suffix,
+    simulation_progress,
     write_page,
 )
-from tierwise.cli.printing import echo
-from tierwise.cluster.simulations import distributed
+from tierwise.cli.printing import print_text
+from tierwise.cluster.simulations import distribution_to_cluster
 from tierwise.device_models.prices import YEARS
 from tierwise.model.errors import FailedCheckError, TierwiseError
-from tierwise.model.extras import require
-from tierwise.model.names import names_in
-from tierwise.model.placement import parse_place
-from tierwise.model.units import parse_monthly, parse_size_bytes
+from tierwise.model.extras import require_extra
+from tierwise.model.names import split_names
+from tierwise.model.placement import parse_placement
+from tierwise.model.units import parse_monthly_amount, parse_size_bytes
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.timeline import timeline_of
-from tierwise.predict.usability import usability
-from tierwise.recording import Day, Observation, open_source
-from tierwise.recording.outputs import write_file
+from tierwise.predict.usability import judge_usability
+from tierwise.recording import Day, Observation, open_recorded_source
+from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.document import Block
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.day import day_advice_document, day_advice_section
+from tierwise.report.recording.advice_report import advice_document
+from tierwise.report.recording.day_report import day_advice_document, day_advice_section
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.tables import tables_document
+from tierwise.report.recording.tables_report import tables_document
 
 if TYPE_CHECKING:
-    from tierwise.report.change import Change
+    from tierwise.report.change import PlacementChange
 
 
-class Emit(StrEnum):
+class ChangeTool(StrEnum):
     """Tool that an advice is written for."""
 
     CNPG = "cnpg"
@@ -57,7 +57,7 @@ class Emit(StrEnum):
     FIO = "fio"
 
 
-def check_emit(emit: Emit | None, recording: Path) -> None:
+def refuse_emit_for_day(emit: ChangeTool | None, recording: Path) -> None:
     """Refuse a day, whose loads may have several advices."""
     if emit is not None and Day.is_at(recording):
         raise TierwiseError(
@@ -66,49 +66,46 @@ def check_emit(emit: Emit | None, recording: Path) -> None:
         )
 
 
-def emit_change(emit: Emit, advice: Advice, terms: Terms, recording: Path, output: Path | None) -> None:
-    """Write what an advice changes, to standard output without a file; nothing where it moves nothing.
-
-    Raises:
-        FailedCheckError: the recording is not usable.
-        TierwiseError: the tool cannot make this change.
-    """
+def emit_change(
+    emit: ChangeTool, advice: Advice, terms: PaymentTerms, recording: Path, output: Path | None
+) -> None:
+    """Write what an advice changes, to standard output without a file; nothing where it moves nothing."""
     if not advice.usable:
         reason = next(remark.reason for remark in advice.remarks if remark.blocks)
         raise FailedCheckError(f"--emit: the recording is not usable: {reason}", "record again, then advise")
     if advice.instead:
-        echo(
+        print_text(
             f"The advice is to set {advice.instead.setting} in place of a move; there is nothing to emit. "
             "Leave out --may-lose to emit the move.",
             err=True,
         )
         return
-    from tierwise.report.change import change_of  # only an advice with --emit needs it
+    from tierwise.report.change import recommended_change  # only an advice with --emit needs it
 
-    change = change_of(advice, terms.room)
+    change = recommended_change(advice, terms.room)
     if change is None:
-        echo("The advice is to leave every file where it is; there is nothing to emit.", err=True)
+        print_text("The advice is to leave every file where it is; there is nothing to emit.", err=True)
         return
     text = change.cautioned(_text(emit, change, recording))
     if output is None:
-        echo(text, nl=False)
+        print_text(text, nl=False)
     else:
-        echo(f"{emit}: {write_file(output, text.encode())}", err=True)
+        print_text(f"{emit}: {write_output_file(output, text.encode())}", err=True)
 
 
-def _text(emit: Emit, change: Change, recording: Path) -> str:
+def _text(emit: ChangeTool, change: PlacementChange, recording: Path) -> str:
     from tierwise.recording.role_requests import role_requests
-    from tierwise.report.change import cluster_patch, fio_jobs, playbook, volumes
+    from tierwise.report.change import ansible_playbook, cluster_patch, fio_jobs, terraform_volumes
 
     match emit:
-        case Emit.CNPG:
+        case ChangeTool.CNPG:
             return cluster_patch(change)
-        case Emit.TERRAFORM:
-            return volumes(change)
-        case Emit.ANSIBLE:
-            return playbook(change)
-        case Emit.FIO:
-            source = open_source(recording)
+        case ChangeTool.TERRAFORM:
+            return terraform_volumes(change)
+        case ChangeTool.ANSIBLE:
+            return ansible_playbook(change)
+        case ChangeTool.FIO:
+            source = open_recorded_source(recording)
             if isinstance(source, Observation):
                 raise TierwiseError(
                     "--emit fio: an observation has no requests", "record with tierwise record"
@@ -122,40 +119,36 @@ def show_table_advice(
     capacity: str | None,
     budget: str | None,
     names: Path | None,
-    terms: Terms,
+    terms: PaymentTerms,
     *,
     seeds: int,
     fresh: bool,
-    format: Format,
+    format: OutputFormat,
 ) -> None:
     """Print which tables and indexes of a recording to move to each of some devices."""
-    named = names_in(devices)
+    named = split_names(devices)
     if not (named or terms.have):
         raise TierwiseError("--by table: no device is asked about", "write for example --devices nvme-dc,gp3")
     size_bytes = None if capacity is None else parse_size_bytes(capacity, "--capacity", 1)
-    most = None if budget is None else parse_monthly(budget, "--budget", terms.prices.currency)
+    most = None if budget is None else parse_monthly_amount(budget, "--budget", terms.prices.currency)
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, names=names)
-    with simulations(predictor, opt.progress_console(to_stderr=True)):
-        placed = candidates(predictor, named, terms)
+    with simulation_progress(predictor, opt.progress_console(to_stderr=True)):
+        placed = candidate_devices(predictor, named, terms)
         advice = advise_tables(predictor, placed, terms, size_bytes, budget_per_month=most)
-    judged = usability(predictor)
+    judged = judge_usability(predictor)
     content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
     document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
-    show(document, content, "table-advice", format)
+    print_result(document, content, "table-advice", format)
 
 
-def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:
-    """Print the advice for each load of a day.
-
-    Returns:
-        The advice for each load.
-    """
+def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: OutputFormat) -> DayAdvice:
+    """Print the advice for each load of a day, and return it."""
     advised = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
-    show(day_advice_document(advised), {"day_advice": advised}, "day-advice", format)
+    print_result(day_advice_document(advised), {"day_advice": advised}, "day-advice", format)
     return advised
 
 
-class By(StrEnum):
+class PlacedUnit(StrEnum):
     """What is placed."""
 
     TABLE = "table"
@@ -178,7 +171,7 @@ def advise(
     recorded_on: opt.RecordedOn = "",
     rebuildable: opt.Rebuildable = False,
     by: Annotated[
-        By | None, typer.Option(help="table: which tables and indexes to move to each device")
+        PlacedUnit | None, typer.Option(help="table: which tables and indexes to move to each device")
     ] = None,
     capacity: Annotated[
         str | None, typer.Option(help="space for tables on the device, for example 100G; with --by table")
@@ -191,28 +184,28 @@ def advise(
     workers: opt.Workers = None,
     output: Annotated[
         Path | None,
-        file_option(
+        output_file_option(
             "-o", "--output", help="write a page, advice.html, with every placement; or the file of --emit"
         ),
     ] = None,
     emit: Annotated[
-        Emit | None,
+        ChangeTool | None,
         typer.Option(help="write the recommended placement for another tool; alone to standard output"),
     ] = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Advise which files to move first, the best placement for the money, and how long its devices last."""
-    check_emit(emit, recording)
+    refuse_emit_for_day(emit, recording)
     emitted, output = (output, None) if emit is not None else (None, output)
-    if emit is not None and emitted is None and format is not Format.TEXT:
+    if emit is not None and emitted is None and format is not OutputFormat.TEXT:
         raise TierwiseError(
             "--emit and --format: both would go to standard output",
             "name a file for --emit with -o, or leave out --format",
         )
-    require_html(output)
+    require_suffix(output, ".html", "page")
     if output is not None and Day.is_at(recording):
-        require("report", "--output of a day")  # its timeline is drawn
-    terms = Terms.parse(
+        require_extra("report", "--output of a day")  # its timeline is drawn
+    terms = PaymentTerms.parse(
         have=have,
         headroom=headroom,
         growth=growth,
@@ -238,7 +231,7 @@ def advise(
     options = AdviceOptions.parse(
         devices, budget, goal, terms, fresh=fresh, may_lose=may_lose, instances=instance or [], grow=grow
     )
-    with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
+    with distribution_to_cluster(scheduler, workers, trusted=trust_scheduler) as distribute:
         opened: dict[Path, Predictor] = {}
 
         def ask(path: Path) -> Advice:
@@ -247,7 +240,7 @@ def advise(
             if output is not None:
                 predictor.replayer.remember()  # the page needs the placements that the advice ranks
                 opened[path] = predictor
-            with simulations(predictor, opt.progress_console(to_stderr=True)):
+            with simulation_progress(predictor, opt.progress_console(to_stderr=True)):
                 return advised(predictor, options, tables=output is not None, named=names is not None)
 
         day: list[Block] = []
@@ -262,17 +255,17 @@ def advise(
             advice = ask(recording)
             if emit is None or emitted is not None:
                 content = {"recorded": advice.run, "advice": advice}
-                show(advice_document(advice), content, "advice", format)
+                print_result(advice_document(advice), content, "advice", format)
             if emit is not None:
                 emit_change(emit, advice, terms, recording, emitted)
         if output is not None:
-            from tierwise.report.advice import advice_page, subject
+            from tierwise.report.advice import advice_page, survey_advice
 
             predictor = opened[recording]
-            with simulations(predictor, opt.progress_console(to_stderr=True)):
+            with simulation_progress(predictor, opt.progress_console(to_stderr=True)):
                 machine = instance[0] if instance else ""
-                surveyed = subject(predictor, advice, terms, recording, fresh, names, instance=machine)
-            write_page(output, advice_page(surveyed, day=day), err=format is not Format.TEXT)
+                surveyed = survey_advice(predictor, advice, terms, recording, fresh, names, instance=machine)
+            write_page(output, advice_page(surveyed, day=day), err=format is not OutputFormat.TEXT)
 
 
 def verify(
@@ -292,23 +285,23 @@ def verify(
     ] = None,
     names: opt.Names = None,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Compare a forecast with what came of it, and if they differ, say why.
 
     Exit status 1 if a measured figure lies outside its interval.
     """
-    from tierwise.advise.verification import verify as verify_forecast  # no other command needs them
-    from tierwise.report.recording.verification import verification_document
+    from tierwise.advise.verification import verify_forecast  # no other command needs them
+    from tierwise.report.recording.verification_report import verification_document
 
     verification = verify_forecast(
         forecast,
         recording,
-        None if place is None else parse_place(place, relations=True),
+        None if place is None else parse_placement(place, relations=True),
         seeds=seeds,
         names=names,
     )
-    show(verification_document(verification), {"verification": verification}, "verification", format)
+    print_result(verification_document(verification), {"verification": verification}, "verification", format)
     if not verification.inside:
         raise typer.Exit(1)
 
@@ -332,13 +325,13 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
 ) -> None:
     """Serve the page of advise with sliders for clients, cores, memory, growth and arrival rate."""
-    require("serve", "serve")
-    from tierwise.serve.guard import is_loopback  # which import the extra
-    from tierwise.serve.recordings import ServedRecordings
-    from tierwise.serve.server import listen, serve
-    from tierwise.serve.simulator import Simulator
+    require_extra("serve", "serve")
+    from tierwise.serve.page_server import listening_socket, serve_recordings
+    from tierwise.serve.request_guard import is_loopback  # which import the extra
+    from tierwise.serve.served_recordings import ServedRecordings
+    from tierwise.serve.simulation_queue import SimulationQueue
 
-    terms = Terms.parse(
+    terms = PaymentTerms.parse(
         have=have,
         headroom=headroom,
         growth=growth,
@@ -348,16 +341,18 @@ def serve(
         rebuildable=rebuildable,
     )
     options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh, may_lose=may_lose)
-    with listen(host, port) as listening:
+    with listening_socket(host, port) as listening:
         if not is_loopback(host):
-            warn(
+            print_warning(
                 f"--host {host}: whoever reaches this machine and knows the address sees the recordings; "
                 "it travels unencrypted"
             )
-        simulator = Simulator()
+        simulator = SimulationQueue()
         try:
-            server = serve(ServedRecordings(recordings, options, simulator), simulator, listening, host)
-            echo(server.url)
+            server = serve_recordings(
+                ServedRecordings(recordings, options, simulator), simulator, listening, host
+            )
+            print_text(server.url)
             server.run()
         finally:
             simulator.close()

@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from tierwise.cli.printing import printable_usage
+from tierwise.cli.printing import printable_usage_errors
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import names_in
+from tierwise.model.names import split_names
 
 _COMMANDS = {
     "demo": ("lab.cli.study:demo", "Answer here and now: does the log deserve the fast device?"),
@@ -32,20 +32,20 @@ _COMMANDS = {
     "report": ("lab.cli.report:report", "Print the answer of a study and write its HTML report."),
     "compare": ("lab.cli.compare:compare", "Compare two sets of results."),
     "doctor": ("cli.doctor:doctor", "Check what this machine can do."),
-    "clean": ("cli.doctor:clean_", "Remove what a killed tierwise left behind."),
+    "clean": ("cli.doctor:clean_leftovers", "Remove what a killed tierwise left behind."),
     "device": ("cli.device:app", "List, show, simulate, import and probe devices."),
     "study": ("lab.cli.study:app", "List, show and run studies."),
     "workload": ("lab.cli.workload:app", "List, start and check workloads."),
     "recording": ("cli.recording:app", "List, show, redact and export recordings."),
     "disk": ("cli.disk:app", "Make emulated disks: block devices at the speed of a model."),
-    "schema": ("cli.schema:schema", "Print the JSON Schema of a file or of JSON output."),
+    "schema": ("cli.schema:print_schema", "Print the JSON Schema of a file or of JSON output."),
     "validate": ("lab.cli.validate:run", "Measure the error of predictions."),
 }
 """Name -> module with the command or group of commands, and its line in the help."""
 _DEVICE_LISTS = ("--devices", "--have")
 
 
-class Commands(TyperGroup):
+class LazyCommandGroup(TyperGroup):
     """All commands; only the used one is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (typer's)
@@ -66,12 +66,12 @@ class Commands(TyperGroup):
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Parse the options before the command."""
-        with printable_usage():
+        with printable_usage_errors():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse the arguments of the command, and run it."""
-        with printable_usage():
+        with printable_usage_errors():
             return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> Any:
@@ -86,7 +86,7 @@ def import_command(arguments: Sequence[str]) -> None:
         _module(name)
 
 
-def require_commas(arguments: Sequence[str]) -> None:
+def refuse_devices_without_commas(arguments: Sequence[str]) -> None:
     """Refuse a list of devices that is separated by spaces: its second device would be another argument."""
     for at, option in enumerate(arguments):
         if option in _DEVICE_LISTS and at + 2 < len(arguments):
@@ -98,7 +98,7 @@ def require_commas(arguments: Sequence[str]) -> None:
                 )
 
 
-def require_values(arguments: Sequence[str]) -> None:
+def refuse_empty_values(arguments: Sequence[str]) -> None:
     """Refuse a text without content, which would be taken as the current directory, or as no list.
 
     What follows ``--`` is the command of another program.
@@ -114,10 +114,10 @@ def require_values(arguments: Sequence[str]) -> None:
 def _names_a_device(argument: str) -> bool:
     if argument.startswith("-") or Path(argument).exists():
         return False
-    from tierwise.predict.devices import resolve
+    from tierwise.predict.named_devices import resolve_device
 
     try:
-        return all(resolve(name) for name in names_in(argument))
+        return all(resolve_device(name) for name in split_names(argument))
     except TierwiseError:
         return False
 

@@ -8,22 +8,35 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.options import Duration, FixedSeed, duration_s, progress_console, typed
-from tierwise.cli.output import Format, FormatOption, OutputFile, require_profile_name, show, warn
-from tierwise.cli.printing import echo
-from tierwise.device_models import profiles, simulation
-from tierwise.device_models.profiles import Profile, import_drive
-from tierwise.device_models.simulation import Job, Simulation
-from tierwise.device_models.simulation import simulate as run_simulation
+from tierwise.cli.options import (
+    Duration,
+    FixedSeed,
+    duration_option_s,
+    only_from_command_line,
+    progress_console,
+)
+from tierwise.cli.output import (
+    FormatOption,
+    OutputFile,
+    OutputFormat,
+    print_result,
+    print_warning,
+    require_suffix,
+)
+from tierwise.cli.printing import print_text
+from tierwise.device_models import device_simulation, profiles
+from tierwise.device_models.device_simulation import SimulationFigures, SimulationJob
+from tierwise.device_models.device_simulation import simulate_job as run_simulation
+from tierwise.device_models.profiles import DeviceProfile, profile_from_drive_files
 from tierwise.host import clean
-from tierwise.model.extras import require
-from tierwise.model.numbers import NONE, grouped
+from tierwise.model.extras import require_extra
+from tierwise.model.numbers import NONE, grouped_digits, percent_text
 from tierwise.model.units import parse_size_bytes
-from tierwise.probe import SWEEP, Options
-from tierwise.probe import probe as run_probe
-from tierwise.recording.outputs import write_file
-from tierwise.report.devices import devices_document, imported_document, probe_document
-from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.probe import SWEEP, ProbeOptions
+from tierwise.probe import probe_device as run_probe
+from tierwise.recording.command_outputs import write_output_file
+from tierwise.report.device_report import devices_document, imported_profile_document, probe_document
+from tierwise.report.document import Block, Cell, Text, Tone, empty_table, figure_cell
 from tierwise.results.measurements import Latency
 
 ProfileName = Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")]
@@ -55,15 +68,15 @@ def simulate(
     ] = "fresh",
     seed: FixedSeed = 0,
     times: Annotated[Path | None, typer.Option(help="CSV file for the time of each request")] = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Simulate a device with the requests of a file or of a preset, and say how long they take."""
-    profile = profiles.load(device)
-    job = Job(
+    profile = profiles.load_profile(device)
+    job = SimulationJob(
         requests=requests,
         preset=preset,
         count=count,
-        virtual_s=duration_s(duration, "--duration"),
+        virtual_s=duration_option_s(duration, "--duration"),
         depth=depth,
         open=open_,
         precondition=precondition,
@@ -71,32 +84,37 @@ def simulate(
         times=times,
     )
     simulation = run_simulation(profile, job)
-    show(_document(profile, simulation), simulation, "simulation", format)
+    print_result(_document(profile, simulation), simulation, "simulation", format)
 
 
-def _document(device: Profile, simulation: Simulation) -> list[Block]:
+def _document(device: DeviceProfile, simulation: SimulationFigures) -> list[Block]:
     """Number and service times by kind of request, then the overall figures."""
-    tenths = partial(grouped, decimals=1)
-    ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
+    tenths = partial(grouped_digits, decimals=1)
+    ops = empty_table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
     for name, op in simulation.ops.items():
-        ops.add(name, *_times(op), figure(op.per_second, grouped), figure(op.mb_per_s, tenths))
+        ops.add(
+            name, *_times(op), figure_cell(op.per_second, grouped_digits), figure_cell(op.mb_per_s, tenths)
+        )
     if len(simulation.ops) > 1:
-        ops.add("all", *_times(simulation), NONE, figure(simulation.mb_per_s, tenths))
-    totals = table(["figure", "value"], [])
+        ops.add("all", *_times(simulation), NONE, figure_cell(simulation.mb_per_s, tenths))
+    totals = empty_table(["figure", "value"], [])
     for label, value in _figures(simulation):
         totals.add(label, value)
     return [Text(f"{device.name}: {device.summary}", Tone.HEADLINE), ops, totals]
 
 
 def _times(of: Latency) -> list[Cell]:
-    milliseconds = partial(grouped, decimals=3)
-    return [figure(of.count, grouped), *(figure(one_us / 1e3, milliseconds) for one_us in of.figures_us)]
+    milliseconds = partial(grouped_digits, decimals=3)
+    return [
+        figure_cell(of.count, grouped_digits),
+        *(figure_cell(one_us / 1e3, milliseconds) for one_us in of.figures_us),
+    ]
 
 
-def _figures(simulation: Simulation) -> list[tuple[str, str]]:
+def _figures(simulation: SimulationFigures) -> list[tuple[str, str]]:
     amplification = simulation.write_amplification
     figures = [
-        ("virtual time", f"{simulation.virtual_s:,.3f} s, {simulation.busy_share:.1%} of it busy"),
+        ("virtual time", f"{simulation.virtual_s:,.3f} s, {percent_text(simulation.busy_share)} of it busy"),
         ("reads and writes", f"{simulation.iops:,.0f} per s"),
         ("write amplification", NONE if amplification is None else f"{amplification:.3f}"),
         ("erases", f"{simulation.erases:,}"),
@@ -105,7 +123,7 @@ def _figures(simulation: Simulation) -> list[tuple[str, str]]:
     if simulation.compared is not None:
         compared = simulation.compared
         means = f"mean {compared.model_mean_us / 1e3:,.3f} ms for {compared.measured_mean_us / 1e3:,.3f} ms"
-        error = f"demerit {compared.demerit:.2%}, request by request {compared.each:.1%}"
+        error = f"demerit {percent_text(compared.demerit)}, request by request {percent_text(compared.each)}"
         figures.append(("against measured times", f"{means}, {error}"))
     return figures
 
@@ -129,7 +147,8 @@ def probe(
     ] = False,
     output: OutputFile = None,
     destroy: Annotated[
-        bool, typer.Option("--destroy", callback=typed, help="overwrite the block device PATH")
+        bool,
+        typer.Option("--destroy", callback=only_from_command_line, help="overwrite the block device PATH"),
     ] = False,
     no_fill: Annotated[
         bool, typer.Option("--no-fill", help="skip writing the block device before measuring")
@@ -138,51 +157,53 @@ def probe(
         str | None, typer.Option(help="io_uring or threads; default: the best available")
     ] = None,
     seed: FixedSeed = 0,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Measure the device under PATH: rates, latencies, and whether a flush can be believed.
 
     A file is made in PATH and removed again; no other is touched. -o writes a profile of the device.
     """
-    require_profile_name(output)
-    require("lab", "device probe", ["numpy"])
-    clean.clean_before(warn)
-    options = Options(
-        seconds=duration_s(duration, "--duration") or 0.0,
+    require_suffix(output, ".toml", "profile")
+    require_extra("lab", "device probe", ["numpy"])
+    clean.clean_before_operation(print_warning)
+    options = ProbeOptions(
+        seconds=duration_option_s(duration, "--duration") or 0.0,
         size_bytes=None if size is None else parse_size_bytes(size, "--size"),
         repeats=repeats,
         extra=(*(pattern or ()), *(SWEEP if sweep else ())),
         destroy=destroy,
         fill=not no_fill,
-        fit=output is not None or format is Format.JSON,
+        fit=output is not None or format is OutputFormat.JSON,
         engine=engine,
         seed=seed,
     )
     with progress_console(to_stderr=True).status("looking", spinner="line") as status:
         report = run_probe(path, options, status.update)
     if output is not None and report.profile is not None:
-        echo(f"profile: {write_file(output, report.profile.encode())}", err=True)
-    show(probe_document(report), report, "probe", format)
+        print_text(f"profile: {write_output_file(output, report.profile.encode())}", err=True)
+    print_result(probe_document(report), report, "probe", format)
 
 
 app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and probe devices.")
 
 
 @app.command("list")
-def list_(format: FormatOption = Format.TEXT) -> None:
+def list_profiles(format: FormatOption = OutputFormat.TEXT) -> None:
     """List the device profiles that ship with tierwise, with figures found by simulating each."""
-    summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
-    show(devices_document(summaries), {"devices": summaries, "texts": {}}, "devices", format)
+    summaries = device_simulation.summarize_devices(
+        [profiles.load_profile(name) for name in profiles.profile_names()]
+    )
+    print_result(devices_document(summaries), {"devices": summaries, "texts": {}}, "devices", format)
 
 
 @app.command("show")
-def show_(
+def show_profile(
     device: ProfileName,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Print a profile with the source of every number, the profiles it builds on, and its figures."""
-    profile = profiles.load(device)
-    summaries = simulation.summarize([profile])
+    profile = profiles.load_profile(device)
+    summaries = device_simulation.summarize_devices([profile])
     texts = {profile.name: profile.text, **profile.library}
     blocks: list[Block] = [Text(profile.text.rstrip())]
     for name, text in profile.library.items():
@@ -190,31 +211,31 @@ def show_(
     if source := summaries[0].price_source:
         blocks.append(Text(f"Price: {source}{'' if summaries[0].price_checked else ' (not checked)'}."))
     content = {"devices": summaries, "texts": texts}
-    show([*blocks, *devices_document(summaries)], content, "devices", format)
+    print_result([*blocks, *devices_document(summaries)], content, "devices", format)
 
 
 app.command()(simulate)
 
 
 @app.command("import")
-def import_(
+def import_profile(
     geometry: Annotated[
         Path, typer.Argument(help="JSON file with zones, mechanics, cache and overheads of a drive")
     ],
     seek: Annotated[Path, typer.Argument(help="CSV file with the columns distance_cylinders,seek_ms")],
     output: OutputFile = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Make a profile from a measured drive's files; nothing is fitted to requests."""
-    require_profile_name(output)
-    drive = import_drive(geometry, seek)
+    require_suffix(output, ".toml", "profile")
+    drive = profile_from_drive_files(geometry, seek)
     if output is not None:
-        write_file(output, drive.text.encode())
-    elif format is Format.TEXT:
-        echo(drive.text, nl=False)
+        write_output_file(output, drive.text.encode())
+    elif format is OutputFormat.TEXT:
+        print_text(drive.text, nl=False)
         return
     written = None if output is None else str(output)
-    show(imported_document(drive, written), drive, "drive", format)
+    print_result(imported_profile_document(drive, written), drive, "drive", format)
 
 
 app.command()(probe)

@@ -10,25 +10,33 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import DryRun, FixedSeed, duration_s
-from tierwise.cli.output import Format, FormatOption, show, warn
-from tierwise.cli.printing import echo
+from tierwise.cli.options import DryRun, FixedSeed, duration_option_s
+from tierwise.cli.output import FormatOption, OutputFormat, print_result, print_warning
+from tierwise.cli.printing import print_text
 from tierwise.device_models import profiles
-from tierwise.host.disk.config import Transport
-from tierwise.host.disk.disk import WHOLE, DiskStats, EmulatedDisk, Faults, Partition, SilentDisk, all_disks
+from tierwise.host.disk.disk import (
+    WHOLE,
+    DiskFaults,
+    DiskStats,
+    EmulatedDisk,
+    Partition,
+    SilentDisk,
+    all_disks,
+)
+from tierwise.host.disk.disk_config import Transport
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import MIB, parse_duration_s, parse_size_bytes
-from tierwise.report.devices import attainable_blocks, shortfall
-from tierwise.report.document import Cell, Text, Tone, figure, table
+from tierwise.report.device_report import attainable_rate_blocks, slower_depths
+from tierwise.report.document import Cell, Text, Tone, empty_table, figure_cell
 
 app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
 
 Name = Annotated[str, typer.Argument(help="name of the disk")]
 
 
-@app.command()
-def up(
+@app.command("up")
+def mount_disk(
     name: Name,
     profile: Annotated[str, typer.Option(help="name of a profile, or path of its TOML file")],
     size: Annotated[str, typer.Option(help="size, for example 4G")],
@@ -53,15 +61,15 @@ def up(
     """Make an emulated disk with a file system and mount it. It stays until `disk down`."""
     partition = Partition(WHOLE, parse_size_bytes(size, "--size"), fs)
     times = _fault_times(fail_after, "--fail-after") if fail_after else {}
-    faults = Faults(
+    faults = DiskFaults(
         **{f"fail_{key}": value for key, value in times.items()},
         slow_factor=slow_factor,
-        slow_for_s=duration_s(slow_for, "--slow-for") or 0.0,
+        slow_for_s=duration_option_s(slow_for, "--slow-for") or 0.0,
         unreadable=[_sectors(unreadable, "--unreadable")] if unreadable else [],
     )
     disk = EmulatedDisk.up(
         name,
-        profiles.load(profile),
+        profiles.load_profile(profile),
         [partition],
         mount,
         seed,
@@ -72,31 +80,31 @@ def up(
         transport=transport,
     )
     stats = disk.stats()
-    echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].device} at {disk.mounts[WHOLE]}")
+    print_text(f"{name}: {stats.profile} on {stats.partitions[WHOLE].device} at {disk.mounts[WHOLE]}")
     for warning in stats.warnings:
-        echo(f"warning: {warning}; answers may be late")
-    if slower := shortfall(stats.profile, stats.attainable):
-        echo(f"warning: {slower}")
+        print_text(f"warning: {warning}; answers may be late")
+    if slower := slower_depths(stats.profile, stats.attainable):
+        print_text(f"warning: {slower}")
 
 
-@app.command()
-def down(name: Name, dry_run: DryRun = False) -> None:
+@app.command("down")
+def unmount_disk(name: Name, dry_run: DryRun = False) -> None:
     """Unmount a disk and delete its content."""
     disk = EmulatedDisk.find(name)
     if dry_run:
-        echo(f"would remove the disk {name} with all files on it")
+        print_text(f"would remove the disk {name} with all files on it")
     else:
         disk.down()
 
 
-@app.command()
-def cut(
+@app.command("cut")
+def cut_power(
     name: Name,
     keep_random: Annotated[
         bool, typer.Option("--keep-random", help="keep a random subset of the sectors that were not flushed")
     ] = False,
     seed: FixedSeed = 0,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Cut the power of a disk: unflushed writes are lost, requests fail. Then mount it again."""
     if seed and not keep_random:
@@ -104,19 +112,19 @@ def cut(
     disk = EmulatedDisk.find(name)
     report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
     lost = (
-        f"{name}: {numbers.counted(report.unflushed_writes, 'unflushed write')} on "
-        f"{numbers.counted(report.unflushed_sectors, 'sector')}: {report.kept_sectors} kept, "
-        f"{report.lost_sectors} lost, {numbers.counted(report.torn_writes, 'write')} torn; "
-        f"{numbers.counted(report.failed_requests, 'request')} failed"
+        f"{name}: {numbers.counted_noun(report.unflushed_writes, 'unflushed write')} on "
+        f"{numbers.counted_noun(report.unflushed_sectors, 'sector')}: {report.kept_sectors} kept, "
+        f"{report.lost_sectors} lost, {numbers.counted_noun(report.torn_writes, 'write')} torn; "
+        f"{numbers.counted_noun(report.failed_requests, 'request')} failed"
     )
     try:
-        show([Text(lost)], report, "power-cut", format)
+        print_result([Text(lost)], report, "power-cut", format)
     finally:  # also if nobody reads what is printed
         disk.remount()
 
 
-@app.command()
-def fail(
+@app.command("fail")
+def fail_disk(
     name: Name, after: Annotated[str, typer.Option(help="'30s', '10min' or '1000 requests'")] = "0s"
 ) -> None:
     """Make a disk fail: every request gets an error until `disk down`."""
@@ -124,18 +132,18 @@ def fail(
     EmulatedDisk.find(name).fail(**times)
 
 
-@app.command()
-def slow(
+@app.command("slow")
+def slow_disk(
     name: Name,
     factor: Annotated[float, typer.Option(help="factor by which every request takes longer")],
     duration: Annotated[str, typer.Option(metavar="TIME", help="for example 30s")],
 ) -> None:
     """Make a disk slow, or stall it, for a time."""
-    EmulatedDisk.find(name).slow(factor, duration_s(duration, "--duration") or 0.0)
+    EmulatedDisk.find(name).slow(factor, duration_option_s(duration, "--duration") or 0.0)
 
 
-@app.command()
-def unreadable(
+@app.command("unreadable")
+def make_sectors_unreadable(
     name: Name,
     sectors: Annotated[str, typer.Option(help="FROM-TO, in sectors of 512 bytes of the block device")],
 ) -> None:
@@ -167,10 +175,10 @@ ListedDisk = DiskStats | SilentDisk
 
 
 @app.command("list")
-def list_(format: FormatOption = Format.TEXT) -> None:
+def list_disks(format: FormatOption = OutputFormat.TEXT) -> None:
     """List the disks that are up, with what each partition did and its deadline overrun."""
     disks, silent = all_disks()
-    listing = table(
+    listing = empty_table(
         ["mount"],
         ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
         names=["disk", "device"],
@@ -178,10 +186,12 @@ def list_(format: FormatOption = Format.TEXT) -> None:
     for disk in disks:
         for row in _rows(disk):
             listing.add(*row)
-    show([listing], {"disks": [*disks, *silent]}, "disks", format)
+    print_result([listing], {"disks": [*disks, *silent]}, "disks", format)
     for gone in silent:
         where = ", ".join(map(str, gone.mounts)) or "nowhere"
-        warn(f"{gone.name} gives no counters, mounted at {where}: tierwise disk stats {gone.name} says why")
+        print_warning(
+            f"{gone.name} gives no counters, mounted at {where}: tierwise disk stats {gone.name} says why"
+        )
 
 
 def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
@@ -195,24 +205,24 @@ def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
             part.mount,
             _requests(part.reads, part.read_bytes),
             _requests(part.writes, part.write_bytes),
-            figure(part.flushes, numbers.count),
-            figure(part.queue_depth_mean, lambda depth: f"{depth:.2f}"),
+            figure_cell(part.flushes, numbers.count_text),
+            figure_cell(part.queue_depth_mean, lambda depth: f"{depth:.2f}"),
             late,
         ]
 
 
 def _requests(count: int, size_bytes: int) -> Cell:
-    return Cell(numbers.count(count), below=(Text(f"{size_bytes / MIB:,.1f}"),), value=count)
+    return Cell(numbers.count_text(count), below=(Text(f"{size_bytes / MIB:,.1f}"),), value=count)
 
 
-@app.command()
-def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
+@app.command("stats")
+def print_disk_counters(name: Name, format: FormatOption = OutputFormat.TEXT) -> None:
     """Print the counters of a disk."""
     counted = EmulatedDisk.find(name).stats()
-    stats_table = table(["counter", "value"], [])
+    stats_table = empty_table(["counter", "value"], [])
     for path, value in _flat("", counted.model_dump(exclude={"attainable"})):
         stats_table.add(path, value)
-    show([stats_table, *attainable_blocks(counted.attainable)], counted, "disk", format)
+    print_result([stats_table, *attainable_rate_blocks(counted.attainable)], counted, "disk", format)
 
 
 def _flat(path: str, value: object) -> list[tuple[str, str]]:

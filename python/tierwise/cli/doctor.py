@@ -5,35 +5,35 @@ from __future__ import annotations
 import typer
 
 from tierwise.cli.options import DryRun
-from tierwise.cli.output import Format, FormatOption, show
-from tierwise.host.clean import Cleanup, clean, pending
-from tierwise.host.doctor import examine, missing_for_emulation
-from tierwise.report.document import Block, Cell, Text, Tone, table
+from tierwise.cli.output import FormatOption, OutputFormat, print_result
+from tierwise.host.clean import Cleanup, clean, pending_cleanup
+from tierwise.host.doctor import check_machine, failed_emulation_checks
+from tierwise.report.document import Block, Cell, Text, Tone, empty_table
 
 
-def doctor(format: FormatOption = Format.TEXT) -> None:
+def doctor(format: FormatOption = OutputFormat.TEXT) -> None:
     """Check what this machine can do, and say how to fix what it cannot.
 
     Exit status 1 if devices cannot be emulated here.
     """
-    checks = examine()
-    doctor_table = table(["check", "state", "detail", "fix"], [])
+    checks = check_machine()
+    doctor_table = empty_table(["check", "state", "detail", "fix"], [])
     for check in checks:
         state = Cell("ok", Tone.BETTER) if check.ok else Cell("missing", Tone.WORSE)
         doctor_table.add(check.name, state, check.detail, "" if check.ok else check.fix)
     blocks: list[Block] = [doctor_table]
-    if missing := missing_for_emulation(checks):
+    if missing := failed_emulation_checks(checks):
         blocks.append(
             Text(f"Devices cannot be emulated here (missing: {', '.join(c.name for c in missing)}).")
         )
-    show(blocks, {"checks": checks}, "doctor", format)
+    print_result(blocks, {"checks": checks}, "doctor", format)
     if missing:
         raise typer.Exit(1)
 
 
-def clean_(dry_run: DryRun = False, format: FormatOption = Format.TEXT) -> None:
+def clean_leftovers(dry_run: DryRun = False, format: FormatOption = OutputFormat.TEXT) -> None:
     """Remove what a killed tierwise left behind: processes, disks, mounts, directories."""
-    cleanup = Cleanup(dry_run=dry_run, entries=pending() if dry_run else clean())
+    cleanup = Cleanup(dry_run=dry_run, entries=pending_cleanup() if dry_run else clean())
     verb = "would clean up" if dry_run else "cleaned up"
     lines: list[Block] = [Text(f"{verb}: {entry}") for entry in cleanup.entries]
-    show(lines or [Text("nothing to clean up")], cleanup, "cleanup", format)
+    print_result(lines or [Text("nothing to clean up")], cleanup, "cleanup", format)

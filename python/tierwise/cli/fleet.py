@@ -8,18 +8,26 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import AdviceOptions, Terms
+from tierwise.advise import AdviceOptions, PaymentTerms
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, counted, file_option, require_html, show, write_page
-from tierwise.cluster.dask_executor import executor
+from tierwise.cli.output import (
+    FormatOption,
+    OutputFormat,
+    output_file_option,
+    print_result,
+    progress_counter,
+    require_suffix,
+    write_page,
+)
+from tierwise.cluster.dask_executor import open_executor
 from tierwise.device_models.prices import YEARS
-from tierwise.fleet.advice import advise_fleet
-from tierwise.fleet.catalogue import Weights, catalogue
-from tierwise.fleet.packing import ShareLimits
-from tierwise.fleet.results import Results
+from tierwise.fleet.fleet_advice import advise_fleet
+from tierwise.fleet.fleet_databases import FleetWeights, find_recordings
+from tierwise.fleet.option_row_store import OptionRowStore
+from tierwise.fleet.packing import SharingLimits
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.fleet import fleet_document, fleet_page
+from tierwise.report.fleet_report import fleet_document, fleet_page
 
 app = typer.Typer(no_args_is_help=True, help="Advise on many databases under one budget.")
 
@@ -29,8 +37,8 @@ def _fleet() -> None:
     """Advise on many databases under one budget."""
 
 
-@app.command()
-def advise(
+@app.command("advise")
+def print_fleet_advice(
     recordings: Annotated[
         list[str],
         typer.Argument(help="folders that tierwise record wrote, globs such as 'recordings/*', or URIs"),
@@ -68,22 +76,26 @@ def advise(
     share_most: Annotated[
         int | None, typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4")
     ] = None,
-    output: Annotated[Path | None, file_option("-o", "--output", help="write a page, fleet.html")] = None,
-    format: FormatOption = Format.TEXT,
+    output: Annotated[
+        Path | None, output_file_option("-o", "--output", help="write a page, fleet.html")
+    ] = None,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Advise which files of which databases to move, for one budget of all of them."""
-    require_html(output)
-    terms = Terms.parse(headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on)
+    require_suffix(output, ".html", "page")
+    terms = PaymentTerms.parse(
+        headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+    )
     options = AdviceOptions.parse(devices, budget, None, terms, fresh=fresh)
     if not share and (share_loss or share_most):
         raise TierwiseError("--share-loss and --share-most limit what --share does", "add --share")
-    limits = ShareLimits.parse(share_loss, share_most) if share else None
-    weighed = Weights.read(weights) if weights else Weights()
-    tasks, left_out = catalogue(recordings)
+    limits = SharingLimits.parse(share_loss, share_most) if share else None
+    weighed = FleetWeights.read(weights) if weights else FleetWeights()
+    tasks, left_out = find_recordings(recordings)
     with ExitStack() as stack:
-        kept = stack.enter_context(Results.opened(results)) if results else None
-        engine = stack.enter_context(executor(scheduler, workers, trusted=trust_scheduler))
-        progress = stack.enter_context(counted("recordings", opt.progress_console(to_stderr=True)))
+        kept = stack.enter_context(OptionRowStore.opened(results)) if results else None
+        engine = stack.enter_context(open_executor(scheduler, workers, trusted=trust_scheduler))
+        progress = stack.enter_context(progress_counter("recordings", opt.progress_console(to_stderr=True)))
         advice = advise_fleet(
             tasks,
             options,
@@ -96,6 +108,6 @@ def advise(
             results=kept,
             progress=progress,
         )
-    show(fleet_document(advice), {"fleet": advice}, "fleet-advice", format)
+    print_result(fleet_document(advice), {"fleet": advice}, "fleet-advice", format)
     if output is not None:
-        write_page(output, fleet_page(advice), err=format is not Format.TEXT)
+        write_page(output, fleet_page(advice), err=format is not OutputFormat.TEXT)

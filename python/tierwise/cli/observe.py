@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from tierwise.capture import observe as observer
-from tierwise.capture.sql_session import VARIABLE, find
+from tierwise.capture.sql_session import VARIABLE, find_dsn
 from tierwise.cli.options import DsnFile, progress_console
 from tierwise.cli.output import print_document
-from tierwise.cli.printing import echo
+from tierwise.cli.printing import print_text
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import EVERYTHING, Role, parse_place
+from tierwise.model.placement import EVERYTHING, Role, parse_placement
 from tierwise.model.units import parse_duration_s
-from tierwise.predict import resolve
-from tierwise.report.recording.recorded import observation_document
+from tierwise.predict import resolve_device
+from tierwise.report.recording.recording_report import observation_document
 
 
 def observe(
@@ -51,13 +51,13 @@ def observe(
     ] = None,
 ) -> None:
     """Observe over SQL what a database's sessions wait for: profile, predict and advise read it."""
-    source = find(dsn, dsn_file)
+    source = find_dsn(dsn, dsn_file)
     if source is None:
         raise TierwiseError("observe what?", f"give --dsn or --dsn-file, or set {VARIABLE}")
     devices = _devices(on)
     console = progress_console(to_stderr=True)
     with console.status("connecting", spinner="line") as status:
-        seen = observer.observe(
+        seen = observer.observe_server(
             source,
             output,
             parse_duration_s(duration, "--duration"),
@@ -67,13 +67,13 @@ def observe(
             status=status.update,
         )
     print_document(observation_document(seen))
-    echo(f"observation: {output}")
+    print_text(f"observation: {output}")
 
 
 def _devices(text: str | None) -> dict[Role, str]:
     """Role -> name of a shipped profile; ``all`` stands for the roles that are not named."""
-    named = parse_place(text, "--on") if text is not None else {}
-    devices = {role: resolve(device) for role, device in named.items()}
+    named = parse_placement(text, "--on") if text is not None else {}
+    devices = {role: resolve_device(device) for role, device in named.items()}
     for role, device in devices.items():
         if device.name != device.profile.name:
             raise TierwiseError(f"--on: {role}={named[role]} is no shipped device", "name one by its profile")

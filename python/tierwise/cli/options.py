@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tierwise.cli.printing import console
+from tierwise.cli.printing import printable_console
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.units import parse_duration_s, parse_size_bytes
 
@@ -29,7 +29,7 @@ FixedSeed = Annotated[
 ]
 
 
-def typed(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
+def only_from_command_line(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
     """Accept an option that harms what others use only from the command line."""
     source = context.get_parameter_source(str(parameter.name))
     if wanted and (source is None or source.name != "COMMANDLINE"):
@@ -42,7 +42,7 @@ def typed(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) 
 
 def _may_drop_caches(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
     """Accept the option only from the command line, and only where it can be done."""
-    if typed(context, parameter, wanted):
+    if only_from_command_line(context, parameter, wanted):
         from tierwise.host import page_cache  # most commands need nothing of the host
 
         page_cache.require_drop_caches()
@@ -108,7 +108,7 @@ Growth = Annotated[
     typer.Option(
         "--growth",
         metavar="PERCENT",
-        help="growth of the files that new devices have to hold, for example 50%",
+        help="growth of the files that new devices have to hold, for example 50%; the load stays",
     ),
 ]
 Years = Annotated[float, typer.Option("--years", help="service life of a purchased device")]
@@ -149,7 +149,9 @@ Rebuildable = Annotated[
 Grow = Annotated[
     str | None,
     typer.Option(
-        "--grow", metavar="FACTOR", help="what breaks first when data and load grow, for example 3x"
+        "--grow",
+        metavar="FACTOR",
+        help="what breaks first when data and load grow, for example 3x, as --growth 3 of predict",
     ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")]
@@ -161,12 +163,12 @@ Names = Annotated[
 ]
 
 
-def duration_s(text: str | None, option: str) -> float | None:
+def duration_option_s(text: str | None, option: str) -> float | None:
     """Seconds in the value of an option; ``None`` if it was not given."""
     return None if text is None else parse_duration_s(text, option)
 
 
-def size_bytes(text: str | None, option: str, least_bytes: int = 1) -> int | None:
+def size_option_bytes(text: str | None, option: str, least_bytes: int = 1) -> int | None:
     """Bytes in the value of an option; ``None`` if it was not given."""
     return None if text is None else parse_size_bytes(text, option, least_bytes)
 
@@ -175,30 +177,25 @@ CONFIG_FILE = "config.toml"
 
 
 @dataclass
-class Settings:
+class GlobalOptions:
     """Settings, set once by the options before the command."""
 
     quiet: bool = False
     verbose: bool = False
 
 
-SETTINGS = Settings()
+SETTINGS = GlobalOptions()
 
 
 def progress_console(*, to_stderr: bool = False) -> Console:
     """Console for progress; ``--quiet`` draws nothing."""
-    return console(quiet=SETTINGS.quiet, stderr=to_stderr)
-
-
-def without_color() -> None:
-    """Disable colours, here and in every child process."""
-    os.environ["NO_COLOR"] = "1"
+    return printable_console(quiet=SETTINGS.quiet, stderr=to_stderr)
 
 
 _FIX_OF_DEFAULTS = "make it yours with chown and chmod, or set XDG_CONFIG_HOME to a directory of your own"
 
 
-def defaults() -> dict[str, Any]:
+def option_defaults() -> dict[str, Any]:
     """Defaults of options by command, from the user's ``tierwise/config.toml``; nothing if there is none."""
     from platformdirs import user_config_path
 

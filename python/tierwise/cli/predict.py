@@ -11,37 +11,44 @@ import typer
 
 from tierwise.advise.costs import parse_recorded_on
 from tierwise.cli import options as opt
-from tierwise.cli.output import Format, FormatOption, Png, counted, show, simulations
-from tierwise.cli.printing import echo
-from tierwise.cluster.simulations import distributed
+from tierwise.cli.output import (
+    FormatOption,
+    OutputFormat,
+    Png,
+    print_result,
+    progress_counter,
+    simulation_progress,
+)
+from tierwise.cli.printing import print_text
+from tierwise.cluster.simulations import distribution_to_cluster
 from tierwise.device_models.instances import find_instance
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import require
-from tierwise.model.names import names_in, one_of, resolved
-from tierwise.model.placement import is_relation, parse_place
-from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank
-from tierwise.predict.counting import parse_unit
-from tierwise.predict.machine import network_volumes
+from tierwise.model.extras import require_extra
+from tierwise.model.names import resolved_path, split_names, unknown_name_fix
+from tierwise.model.placement import is_relation_name, parse_placement
+from tierwise.predict import Prediction, Predictor, Scenario, predict_together, rank_placements
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.ranking import require_rankable
+from tierwise.predict.rate_unit import parse_rate_unit
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
-from tierwise.predict.usability import JudgedDatabase, usability
-from tierwise.recording.outputs import write_file
-from tierwise.report.charts.look import to_png
+from tierwise.predict.scenario_machine import network_volumes
+from tierwise.predict.usability import DatabaseUsability, judge_usability
+from tierwise.recording.command_outputs import write_output_file
+from tierwise.report.charts.chart_style import to_png
 from tierwise.report.document import Document, Text
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.prediction import (
-    answers_chart,
+from tierwise.report.recording.prediction_report import (
     joint_document,
     prediction_document,
+    predictions_chart,
     ranking_document,
-    usability_texts,
 )
+from tierwise.report.recording.recording_report import add_usability_verdict
 
 _EXAMPLE = "write for example --place shop.log=nvme-dc#1,bank.log=nvme-dc#1"
 
 
-def predict_joint(
+def print_joint_prediction(
     recordings: Sequence[Path],
     places: Sequence[str],
     refused: Sequence[str],
@@ -49,7 +56,7 @@ def predict_joint(
     *,
     seeds: int,
     fresh: bool,
-    format: Format,
+    format: OutputFormat,
 ) -> None:
     """Print what each database does while the others use the devices that they share."""
     if refused:
@@ -62,9 +69,9 @@ def predict_joint(
         raise TierwiseError(f"{len(names)} recordings without --place share no device", _EXAMPLE)
     asked = [_scenarios(text, list(names), machine) for text in places]
     predictors = {name: Predictor.open(path, seeds=seeds, fresh=fresh) for name, path in names.items()}
-    with counted("simulating", opt.progress_console(to_stderr=True)):
+    with progress_counter("simulating", opt.progress_console(to_stderr=True)):
         answers = [predict_together(predictors, scenarios, seeds=seeds) for scenarios in asked]
-    judged = {name: usability(predictor) for name, predictor in predictors.items()}
+    judged = {name: judge_usability(predictor) for name, predictor in predictors.items()}
     unusable = "{} is not usable: do not act on what follows."
     document = [
         *chain(
@@ -76,16 +83,16 @@ def predict_joint(
         *chain(*map(joint_document, answers)),
         *(Text(f"{name}: {sentence}") for name, each in judged.items() for sentence in each.sentences),
     ]
-    verdicts = [JudgedDatabase(database=name, **dict(each.fields)) for name, each in judged.items()]
+    verdicts = [DatabaseUsability(database=name, **dict(each.fields)) for name, each in judged.items()]
     content = {"predictions": [*chain(*answers)], "usability": verdicts}
-    show(document, content, "joint-prediction", format)
+    print_result(document, content, "joint-prediction", format)
 
 
 def _names(recordings: Sequence[Path]) -> dict[str, Path]:
     """Name of each database, that of its folder."""
     names: dict[str, Path] = {}
     for path in recordings:
-        name = resolved(path).name
+        name = resolved_path(path).name
         if name in names:
             raise TierwiseError(
                 f"{names[name]} and {path} have one name, {name!r}",
@@ -98,15 +105,17 @@ def _names(recordings: Sequence[Path]) -> dict[str, Path]:
 def _scenarios(text: str, names: Sequence[str], machine: Scenario) -> dict[str, Scenario]:
     """The scenario of each database from ``NAME.ROLE=DEVICE,…``."""
     parts: dict[str, list[str]] = {name: [] for name in names}
-    for part in names_in(text):
+    for part in split_names(text):
         database, dot, rest = part.partition("=")[0].strip().rpartition(".")
         if not dot:
             raise TierwiseError(f"--place: {part!r} names no database", _EXAMPLE)
         if database not in parts:
-            raise TierwiseError(f"--place: no recording is named {database!r}", one_of(database, names))
+            raise TierwiseError(
+                f"--place: no recording is named {database!r}", unknown_name_fix(database, names)
+            )
         parts[database].append(f"{rest}={part.partition('=')[2]}")
     return {
-        name: machine.changed(placement=parse_place(",".join(own)) if own else {})
+        name: machine.changed(placement=parse_placement(",".join(own)) if own else {})
         for name, own in parts.items()
     }
 
@@ -169,7 +178,8 @@ def predict(
         ),
     ] = None,
     growth: Annotated[
-        float | None, typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow")
+        float | None,
+        typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow, as --grow of advise"),
     ] = None,
     instance: opt.InstanceName = None,
     recorded_on: opt.RecordedOn = "",
@@ -184,7 +194,7 @@ def predict(
     trust_scheduler: opt.TrustScheduler = False,
     workers: opt.Workers = None,
     png: Png = None,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings.
 
@@ -192,11 +202,11 @@ def predict(
     numbered device, such as nvme-dc#1, share it.
     """
     if png is not None:
-        require("report", "--png")
+        require_extra("report", "--png")
     machine_instance = None if instance is None else find_instance(instance)
     machine = Scenario().changed(
-        memory_bytes=opt.size_bytes(memory, "--memory", LEAST_MEMORY_BYTES),
-        buffer_bytes=opt.size_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES),
+        memory_bytes=opt.size_option_bytes(memory, "--memory", LEAST_MEMORY_BYTES),
+        buffer_bytes=opt.size_option_bytes(buffer, "--buffer", LEAST_MEMORY_BYTES),
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,
@@ -221,31 +231,34 @@ def predict(
         options |= {"--scheduler": scheduler, "--workers": workers, "--set": set_ or None}
         refused = [name for name, value in options.items() if value is not None]
         refused += [f"--{name.replace('_', '-')}" for name in machine.beside_placement if name != "settings"]
-        predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
+        print_joint_prediction(
+            recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format
+        )
         return
-    placements = [parse_place(place_text, relations=True) for place_text in place or []]
-    if names is not None and buffer is None and not any(map(is_relation, chain(*placements))):
+    placements = [parse_placement(place_text, relations=True) for place_text in place or []]
+    if names is not None and buffer is None and not any(map(is_relation_name, chain(*placements))):
         raise TierwiseError(
             "--names: no table or index is placed",
             "place one, as --place public.orders=nvme-dc, or leave out --names",
         )
-    with distributed(scheduler, workers, trusted=trust_scheduler) as distribute:
-        counted = None if unit is None else parse_unit(unit)
+    with distribution_to_cluster(scheduler, workers, trusted=trust_scheduler) as distribute:
+        counted = None if unit is None else parse_rate_unit(unit)
         predictor = Predictor.open(recordings[0], seeds=seeds, fresh=fresh, unit=counted, names=names)
         distribute(predictor.replayer, recordings[0])
-        with simulations(predictor, opt.progress_console(to_stderr=True)):
+        with simulation_progress(predictor, opt.progress_console(to_stderr=True)):
             if devices is not None:
-                answers, document, content = _ranked(predictor, names_in(devices), machine)
+                answers, document, content = _ranked(predictor, split_names(devices), machine)
                 unanswered = content["ranking"].refused is not None
             else:
                 answers, document, content = _predicted(predictor, placements, machine)
                 unanswered = False
-    judged = usability(predictor)
+    judged = judge_usability(predictor)
     content |= {"recorded": predictor.run, "usability": judged.fields}
-    document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
-    show(document, content, "ranking" if devices else "prediction", format)
+    document = add_usability_verdict(judged, document)
+    print_result(document, content, "ranking" if devices else "prediction", format)
     if png is not None:
-        _draw(predictor, answers, png)
+        chart = to_png(predictions_chart(predictor.as_recorded, answers))
+        print_text(f"chart: {write_output_file(png, chart)}", err=True)
     if unanswered or any(answer.refused for answer in answers):
         raise typer.Exit(1)
 
@@ -255,7 +268,7 @@ _Answered = tuple[list[Prediction], Document, dict[str, Any]]
 
 def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Answered:
     """Predictions of the best placements, then the ranking as a document and in fields."""
-    ranking = rank(predictor, devices, machine)
+    ranking = rank_placements(predictor, devices, machine)
     document = ranking_document(predictor.run, predictor.as_recorded, ranking)
     return ranking.closer, document, {"ranking": ranking}
 
@@ -266,8 +279,3 @@ def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: 
     answers = predictor.predict(scenarios)
     document = prediction_document(predictor.run, predictor.as_recorded, answers)
     return answers, document, {"predictions": answers}
-
-
-def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
-    chart = to_png(answers_chart(predictor.as_recorded, answers))
-    echo(f"chart: {write_file(png, chart)}", err=True)

@@ -19,17 +19,17 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[2]
 """The class of all errors of the command line, which typer does not export."""
 
 
-def echo(text: object, *, err: bool = False, nl: bool = True) -> None:
+def print_text(text: object, *, err: bool = False, nl: bool = True) -> None:
     """Print a text, to standard error if ``err``; with a line feed at its end unless not ``nl``."""
     typer.echo(printable(str(text), _LINES), err=err, nl=nl)
 
 
-def complain(text: str, *, lines: bool = False) -> None:
+def print_error(text: str, *, lines: bool = False) -> None:
     """Print an error on one line, or on several."""
     sys.stderr.write(f"{printable(text, _LINES if lines else '')}\n")
 
 
-def console(*, stderr: bool = False, quiet: bool = False, file: IO[str] | None = None) -> Console:
+def printable_console(*, stderr: bool = False, quiet: bool = False, file: IO[str] | None = None) -> Console:
     """A console of rich that prints printable text and takes no markup from it."""
     from rich import console  # slow to import
     from rich.segment import Segment
@@ -43,7 +43,7 @@ def console(*, stderr: bool = False, quiet: bool = False, file: IO[str] | None =
 
 
 @contextmanager
-def printable_usage() -> Iterator[None]:
+def printable_usage_errors() -> Iterator[None]:
     """Make errors of the command line printable: they repeat arguments, such as names of files."""
     try:
         yield

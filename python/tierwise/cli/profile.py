@@ -10,28 +10,31 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import Names
-from tierwise.cli.output import Format, Png, file_option, show, write_page
-from tierwise.cli.printing import echo
+from tierwise.cli.output import OutputFormat, Png, output_file_option, print_result, write_page
+from tierwise.cli.printing import print_text
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import require
-from tierwise.model.numbers import size
+from tierwise.model.extras import require_extra
+from tierwise.model.numbers import size_text
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.predict.savings import Savings, savings, savings_by_relation
+from tierwise.predict.time_savings import TimeSavings, time_savings_by_relation, time_savings_by_role
 from tierwise.predict.timeline import timeline_of
-from tierwise.predict.usability import Usability, not_replayed, usability
-from tierwise.recording import Day, Observation, Recording, open_source
+from tierwise.predict.usability import Usability, judge_usability, usability_without_replay
+from tierwise.recording import Day, Observation, Recording, open_recorded_source
 from tierwise.recording.breakdown import Breakdown
-from tierwise.recording.outputs import write_file
-from tierwise.report.charts.look import to_png
+from tierwise.recording.command_outputs import write_output_file
+from tierwise.report.charts.chart_style import to_png
 from tierwise.report.document import Block, Text
-from tierwise.report.recording.day import day_document, day_page
+from tierwise.report.recording.day_report import day_document, day_page
 from tierwise.report.recording.decision_words import unusable_texts
-from tierwise.report.recording.openmetrics import openmetrics
-from tierwise.report.recording.prediction import usability_texts
-from tierwise.report.recording.profile import profile_chart, profile_document, profile_page
-from tierwise.report.recording.recorded import extent, observation_document
-from tierwise.report.recording.tables import buffer_use, relation_row, relations_document
+from tierwise.report.recording.openmetrics import openmetrics_text
+from tierwise.report.recording.profile_report import profile_chart, profile_document, profile_page
+from tierwise.report.recording.recording_report import (
+    add_usability_verdict,
+    observation_document,
+    observation_extent,
+)
+from tierwise.report.recording.tables_report import buffer_use, relation_row, relations_document
 
 
 class ProfileFormat(StrEnum):
@@ -44,20 +47,20 @@ class ProfileFormat(StrEnum):
     OPENMETRICS = "openmetrics"
 
 
-def latest_of(recording: Path) -> Path:
+def latest_recording(recording: Path) -> Path:
     """The recording, or the latest of a day: a gauge has one value."""
     if not Day.is_at(recording):
         return recording
     latest = Day.open(recording).recordings[-1].path
-    echo(f"metrics of the day's latest recording: {latest}", err=True)
+    print_text(f"metrics of the day's latest recording: {latest}", err=True)
     return latest
 
 
-def metrics_of(
+def openmetrics_of(
     path: Path,
     opened: Recording | Observation,
     breakdown: Breakdown,
-    saved: Savings,
+    saved: TimeSavings,
     rate_per_s: float | None,
 ) -> str:
     """The metrics of a profile, labelled with the engine and the folder's name."""
@@ -70,20 +73,20 @@ def metrics_of(
     if rate_per_s is None and transactions is not None and counted_s > 0:
         rate_per_s = transactions / counted_s
     labels = {"engine": about.engine, "recording": path.resolve().name}
-    return openmetrics(breakdown, saved, labels, rate_per_s, about.started_at)
+    return openmetrics_text(breakdown, saved, labels, rate_per_s, about.started_at)
 
 
-def profile_day(folder: Path, html: Path | None, png: Path | None, format: Format) -> None:
+def profile_day(folder: Path, html: Path | None, png: Path | None, format: OutputFormat) -> None:
     """Show the timeline of a folder of recordings."""
     if png is not None:
         raise TierwiseError("--png: the timeline of a day has several charts", "give --html")
     day = timeline_of(Day.open(folder))
-    show(day_document(day), {"day": day}, "day", format)
+    print_result(day_document(day), {"day": day}, "day", format)
     if html is not None:
         write_page(html, day_page(day), err=True)
 
 
-class By(StrEnum):
+class ProfiledUnit(StrEnum):
     """What a profile lists."""
 
     FILE = "file"
@@ -101,19 +104,19 @@ def profile(
         ),
     ] = True,
     by: Annotated[
-        By | None,
+        ProfiledUnit | None,
         typer.Option(help="file: list tables and indexes, and what removing each would save at most"),
     ] = None,
     names: Names = None,
     html: Annotated[
-        Path | None, file_option("--html", help="file to write as one page that opens offline")
+        Path | None, output_file_option("--html", help="file to write as one page that opens offline")
     ] = None,
     png: Png = None,
     format: Annotated[ProfileFormat, typer.Option(help="format of the output")] = ProfileFormat.TEXT,
 ) -> None:
     """Show where the time went, by thread class and role, and what removing each role would save at most."""
     if html is not None or png is not None:
-        require("report", "--html" if html is not None else "--png")
+        require_extra("report", "--html" if html is not None else "--png")
     if names is not None and by is None:
         raise TierwiseError("--names: names are for tables and indexes", "add --by file")
     if by is not None:
@@ -122,16 +125,16 @@ def profile(
         chart = next((name for name, file in {"--html": html, "--png": png}.items() if file), None)
         if chart:
             raise TierwiseError(f"{chart}: --by file is a table only", f"leave out {chart}")
-        _profile_by_file(recording, names, Format(format), saved=saved)
+        _profile_by_file(recording, names, OutputFormat(format), saved=saved)
         return
     if format is ProfileFormat.OPENMETRICS:
-        recording = latest_of(recording)
+        recording = latest_recording(recording)
     elif Day.is_at(recording):
-        profile_day(recording, html, png, Format(format))
+        profile_day(recording, html, png, OutputFormat(format))
         return
-    opened = open_source(recording)
+    opened = open_recorded_source(recording)
     breakdown = opened.break_down()
-    gains, judged, rate_per_s = _replayed(recording, breakdown) if saved else (Savings(), None, None)
+    gains, judged, rate_per_s = _replayed(recording, breakdown) if saved else (TimeSavings(), None, None)
     data_bytes = opened.about.data_directory_bytes
     content = {
         "breakdown": breakdown,
@@ -146,31 +149,31 @@ def profile(
         if isinstance(opened, Observation)
         else profile_document(breakdown, gains, opened.warnings, opened.about.devices)
     )
-    document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []
+    document += [Text(f"Data directory: {size_text(data_bytes)}.")] if data_bytes is not None else []
     unusable = unusable_texts(judged.usable, judged.ordered) if judged is not None else []
-    document = [*unusable, *document, *(usability_texts(judged) if judged is not None else [])]
+    document = document if judged is None else add_usability_verdict(judged, document)
     if format is ProfileFormat.OPENMETRICS:
-        echo(metrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)
+        print_text(openmetrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)
     else:
-        show(document, content, "profile", Format(format))
+        print_result(document, content, "profile", OutputFormat(format))
     if html is not None:
-        observed = extent(opened) if isinstance(opened, Observation) else None
+        observed = observation_extent(opened) if isinstance(opened, Observation) else None
         page = profile_page(recording.resolve().name, breakdown, gains, opened.warnings, observed, unusable)
         write_page(html, page, err=True)
     if png is not None:
-        echo(f"chart: {write_file(png, to_png(profile_chart(breakdown)))}", err=True)
+        print_text(f"chart: {write_output_file(png, to_png(profile_chart(breakdown)))}", err=True)
 
 
-def _profile_by_file(recording: Path, names: Path | None, format: Format, *, saved: bool) -> None:
-    opened = open_source(recording)
+def _profile_by_file(recording: Path, names: Path | None, format: OutputFormat, *, saved: bool) -> None:
+    opened = open_recorded_source(recording)
     if isinstance(opened, Observation):
         raise TierwiseError(
             f"{recording}: an observation does not tell files apart", "record with tierwise record"
         )
     relations = opened.relations(names)
     predictor = Predictor.open(recording, names=names) if saved else None
-    gains = savings_by_relation(predictor, relations) if predictor else {}
-    judged = usability(predictor) if predictor else None
+    gains = time_savings_by_relation(predictor, relations) if predictor else {}
+    judged = judge_usability(predictor) if predictor else None
     values = {
         "relations": [relation_row(row, gains, relations.buffer) for row in relations.rows],
         "buffer": buffer_use(relations.buffer),
@@ -180,22 +183,26 @@ def _profile_by_file(recording: Path, names: Path | None, format: Format, *, sav
     }
     document = relations_document(relations, gains, opened.warnings)
     if judged is not None:
-        document = [*unusable_texts(judged.usable, judged.ordered), *document, *usability_texts(judged)]
-    show(document, values, "profile-by-file", format)
+        document = add_usability_verdict(judged, document)
+    print_result(document, values, "profile-by-file", format)
 
 
-def _replayed(recording: Path, breakdown: Breakdown) -> tuple[Savings, Usability, float | None]:
+def _replayed(recording: Path, breakdown: Breakdown) -> tuple[TimeSavings, Usability, float | None]:
     """Savings by removal, the verdict and transactions a second; if replay is impossible, the reason."""
     try:
         predictor = Predictor.open(recording)
     except TierwiseError as error:
-        return Savings(refused=str(error)), not_replayed(error), None
+        return TimeSavings(refused=str(error)), usability_without_replay(error), None
     run = predictor.run
     rate_per_s = None if run.once or run.unit != "transactions" else run.rate_per_s
-    return savings(predictor, list(_asked_of_devices(predictor, breakdown))), usability(predictor), rate_per_s
+    return (
+        time_savings_by_role(predictor, list(_roles_with_device_load(predictor, breakdown))),
+        judge_usability(predictor),
+        rate_per_s,
+    )
 
 
-def _asked_of_devices(predictor: Predictor, breakdown: Breakdown) -> Iterator[Role]:
+def _roles_with_device_load(predictor: Predictor, breakdown: Breakdown) -> Iterator[Role]:
     """Roles with requests; of an observation, which has none, those with a load by the server's counters."""
     if predictor.run.from_waits:
         yield from predictor.as_recorded.io

@@ -15,43 +15,45 @@ from rich.console import Console
 from tierwise import _core
 from tierwise._core import Rules
 from tierwise.capture import sql_session as data_sources
-from tierwise.capture.day import DayRecorder
-from tierwise.capture.postgres_names import with_names
-from tierwise.capture.record import Enough, record_command, record_running
-from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken, parse_duty
-from tierwise.capture.target import Target, load, of_pid, pid_of_engine, server_at
+from tierwise.capture.day_recorder import DayRecorder
+from tierwise.capture.postgres_names import target_with_table_names
+from tierwise.capture.record import StopCondition, record_command, record_running_database
+from tierwise.capture.schedule import BurstCost, BurstSchedule, DayPlan, FinishedRecording, parse_burst_duty
+from tierwise.capture.target import (
+    RecordingTarget,
+    identify_server,
+    load_rules,
+    pid_of_engine,
+    target_of_process,
+)
 from tierwise.cli import printing
 from tierwise.cli.options import DsnFile, progress_console
-from tierwise.cli.output import Format, FormatOption, show, warn
-from tierwise.cli.printing import complain
+from tierwise.cli.output import FormatOption, OutputFormat, print_result, print_warning
+from tierwise.cli.printing import print_error
 from tierwise.host import clean
 from tierwise.model import numbers
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.timeline import timeline_of
-from tierwise.predict.usability import usability_of
+from tierwise.predict.usability import replay_and_judge
 from tierwise.recording import Day, Recording, remove_recording
-from tierwise.report.recording.day import day_document
-from tierwise.report.recording.recorded import Recorded, recorded_document
+from tierwise.report.recording.day_report import day_document
+from tierwise.report.recording.recording_report import TakenRecording, taken_recording_document
 
 
 def record_day(
     pid: int,
-    find: Callable[[int], Target],
+    find: Callable[[int], RecordingTarget],
     out: Path,
     plan: DayPlan,
     dsn: data_sources.Dsn | None,
-    format: Format,
+    format: OutputFormat,
 ) -> None:
     """Record by the plan, and print a line for each recording, gap and change of the schedule.
 
     In another format than text, these lines go to stderr, and stdout gets the timeline of the day.
-
-    Raises:
-        TierwiseError: if the first recording cannot be taken.
-        FailedCheckError: if there is no recording in the end.
     """
-    console = printing.console(stderr=format is not Format.TEXT)
+    console = printing.printable_console(stderr=format is not OutputFormat.TEXT)
     with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
         day = DayRecorder(
             pid,
@@ -71,14 +73,14 @@ def record_day(
         raise FailedCheckError("nothing was recorded", "let it run until the first recording has ended")
     for line in _summary(day.taken, day.elapsed_s):
         _print_line(console, line)
-    if format is Format.TEXT:
-        printing.echo(f"day: {out}")
+    if format is OutputFormat.TEXT:
+        printing.print_text(f"day: {out}")
         return
     timeline = timeline_of(Day.open(out))
-    show(day_document(timeline), {"day": timeline}, "day", format)
+    print_result(day_document(timeline), {"day": timeline}, "day", format)
 
 
-def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
+def _summary(taken: list[FinishedRecording], elapsed_s: float) -> list[str]:
     """Size and cost of a day, with the arithmetic of the cost."""
     cost = BurstCost.of(taken)
     recorded_share = sum(recording.recorded_s for recording in taken) / elapsed_s
@@ -86,15 +88,17 @@ def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
     size_bytes = sum(recording.size_bytes for recording in taken)
     measured = sum(recording.rate_ratio is not None for recording in taken)
     ends = (
-        f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {numbers.counted(measured, 'recording')})"
+        f" (95\u00a0%: {100 * cost.low:.1f} to {100 * cost.high:.1f}\u00a0%, "
+        f"{numbers.counted_noun(measured, 'recording')})"
         if cost.low is not None and cost.high is not None
-        else f" (measured in {measured} of {numbers.counted(len(taken), 'recording')})"
+        else f" (measured in {measured} of {numbers.counted_noun(len(taken), 'recording')})"
     )
     return [
-        f"{numbers.counted(len(taken), 'recording')} in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
-        f"cost: {100 * recorded_share * cost.share:.2f} % of the day's throughput: bursts, "
-        f"{100 * recorded_share:.2f} % of the time, lost {100 * cost.share:.1f} % of the rate{ends}",
-        f"the recorder used {100 * cpu_share:.2f} % of the processors",
+        f"{numbers.counted_noun(len(taken), 'recording')} in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
+        f"cost: {100 * recorded_share * cost.share:.2f}\u00a0% of the day's throughput: bursts, "
+        f"{100 * recorded_share:.2f}\u00a0% of the time, lost {100 * cost.share:.1f}\u00a0% of the rate"
+        f"{ends}",
+        f"the recorder used {100 * cpu_share:.2f}\u00a0% of the processors",
     ]
 
 
@@ -102,81 +106,6 @@ def _print_line(console: Console, line: str) -> None:
     console.print(line, highlight=False, soft_wrap=True)
 
 
-Out = Annotated[Path, typer.Option("-o", "--output", help="new directory for the recording")]
-Pid = Annotated[int | None, typer.Option(help="PID of the server's first process; also in a container")]
-Engine = Annotated[str | None, typer.Option(help="record the only running server of this engine")]
-RulesName = Annotated[
-    str | None, typer.Option("--rules", help="rules for the roles of files: an engine's name, or a TOML file")
-]
-Role = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--role",
-        metavar="PATH=ROLE",
-        help="role of a file, or of all files below a directory, before the rules; * stands for any letters; "
-        "may be repeated",
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--duration",
-        metavar="TIME",
-        help="for example 30s or 10min; default 2min, until the command ends, or 24h with --every",
-    ),
-]
-Every = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME", help="record a day: one short recording in each period, such as 10min, for --duration"
-    ),
-]
-Each = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="length of one recording of --every; default half of it, at most 60s"),
-]
-UntilUsable = Annotated[
-    str | None,
-    typer.Option(help="record until the recording is usable, at most for this time, such as 10min"),
-]
-Duty = Annotated[
-    str | None,
-    typer.Option(help="share of the time to record; default 1/25, up to 1/10 if below 2min, for a command 1"),
-]
-Burst = Annotated[
-    str | None,
-    typer.Option(
-        help="length of one burst; default 500ms, or an eighth of what is recorded if that is shorter"
-    ),
-]
-Limit = Annotated[
-    int,
-    typer.Option(
-        metavar="MB",
-        min=1,
-        max=1_000_000_000,
-        help="largest size of the recording, or of each with --every; where it would be exceeded, events are "
-        "taken in a smaller share of --duration",
-    ),
-]
-Dsn = Annotated[
-    str | None,
-    typer.Option(
-        help=f"DSN without a password, to read the engine's counters; or set {data_sources.VARIABLE}"
-    ),
-]
-BufferContent = Annotated[
-    bool,
-    typer.Option(
-        help="read over the DSN at the end how much of each table the engine's buffer holds (PostgreSQL: "
-        "pg_buffercache; MariaDB and MySQL: INNODB_BUFFER_PAGE, for which the server copies a row for each "
-        "page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
-    ),
-]
-NamesFromFiles = Annotated[
-    bool,
-    typer.Option(help="without a DSN: read the names of PostgreSQL's tables from the server's files"),
-]
 _DEFAULT_S = 120.0
 _DEFAULT_EACH_S = 60.0
 _MB = 1_000_000
@@ -188,23 +117,91 @@ def record(
         list[str] | None, typer.Argument(metavar="[-- COMMAND…]", help="record this command")
     ] = None,
     *,
-    output: Out,
-    pid: Pid = None,
-    engine: Engine = None,
-    rules: RulesName = None,
-    role: Role = None,
-    duration: Time = None,
-    every: Every = None,
-    each: Each = None,
-    until_usable: UntilUsable = None,
-    duty: Duty = None,
-    burst: Burst = None,
-    limit: Limit = Schedule.limit_bytes // _MB,
-    dsn: Dsn = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="new directory for the recording")],
+    pid: Annotated[
+        int | None, typer.Option(help="PID of the server's first process; also in a container")
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="record the only running server of this engine")] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option("--rules", help="rules for the roles of files: an engine's name, or a TOML file"),
+    ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="PATH=ROLE",
+            help="role of a file, or of all files below a directory, before the rules; * stands for any "
+            "letters; may be repeated",
+        ),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--duration",
+            metavar="TIME",
+            help="for example 30s or 10min; default 2min, until the command ends, or 24h with --every",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="record a day: one short recording in each period, such as 10min, for --duration",
+        ),
+    ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="length of one recording of --every; default half of it, at most 60s"
+        ),
+    ] = None,
+    until_usable: Annotated[
+        str | None,
+        typer.Option(help="record until the recording is usable, at most for this time, such as 10min"),
+    ] = None,
+    duty: Annotated[
+        str | None,
+        typer.Option(
+            help="share of the time to record; default 1/25, up to 1/10 if below 2min, for a command 1"
+        ),
+    ] = None,
+    burst: Annotated[
+        str | None,
+        typer.Option(
+            help="length of one burst; default 500ms, or an eighth of what is recorded if that is shorter"
+        ),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            metavar="MB",
+            min=1,
+            max=1_000_000_000,
+            help="largest size of the recording, or of each with --every; where it would be exceeded, "
+            "events are taken in a smaller share of --duration",
+        ),
+    ] = BurstSchedule.limit_bytes // _MB,
+    dsn: Annotated[
+        str | None,
+        typer.Option(
+            help=f"DSN without a password, to read the engine's counters; or set {data_sources.VARIABLE}"
+        ),
+    ] = None,
     dsn_file: DsnFile = None,
-    buffer_content: BufferContent = False,
-    names_from_files: NamesFromFiles = False,
-    format: FormatOption = Format.TEXT,
+    buffer_content: Annotated[
+        bool,
+        typer.Option(
+            help="read over the DSN at the end how much of each table the engine's buffer holds (PostgreSQL: "
+            "pg_buffercache; MariaDB and MySQL: INNODB_BUFFER_PAGE, for which the server copies a row "
+            "for each page into a temporary table: expensive, and refused for pools of more than 8 GiB)"
+        ),
+    ] = False,
+    names_from_files: Annotated[
+        bool,
+        typer.Option(help="without a DSN: read the names of PostgreSQL's tables from the server's files"),
+    ] = False,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Record what a database does, by programs in the kernel, for predict, profile and advise.
 
@@ -219,19 +216,19 @@ def record(
     if every is not None and (until_usable is not None or command is not None):
         option = "--until-usable" if until_usable is not None else "-- COMMAND"
         raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
-    if names_from_files and (command is not None or data_sources.find(dsn, dsn_file) is not None):
+    if names_from_files and (command is not None or data_sources.find_dsn(dsn, dsn_file) is not None):
         other = "-- COMMAND: only a running server" if command is not None else "--dsn: the server itself"
         raise TierwiseError(f"--names-from-files and {other} gives the names", "leave one out")
-    clean.clean_before(warn)
+    clean.clean_before_operation(print_warning)
     named = rules or engine
-    chosen = None if named is None else load(named)
+    chosen = None if named is None else load_rules(named)
     roles = role or []
     if every is not None:
         pid = _first_process(pid, engine)
         plan = _day(duration, every, each, duty, burst, limit)
         source = _source(dsn, dsn_file, buffer_content=buffer_content)
         find = partial(_target, rules=chosen, roles=roles, names_from_files=names_from_files)
-        _say_which(find(pid))
+        _print_server(find(pid))
         record_day(pid, find, output, plan, source, format)
         return
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
@@ -243,24 +240,32 @@ def record(
             record_command(command, chosen, output, schedule, status.update, source, roles=roles)
         else:
             target = _target(_first_process(pid, engine), chosen, roles, names_from_files=names_from_files)
-            _say_which(target)
-            enough = None if longest_s is None else Enough(lambda path: usability_of(path).usable, longest_s)
-            record_running(target, output, schedule, status.update, source, enough)
+            _print_server(target)
+            enough = (
+                None
+                if longest_s is None
+                else StopCondition(lambda path: replay_and_judge(path).usable, longest_s)
+            )
+            record_running_database(target, output, schedule, status.update, source, enough)
     with console.status("replaying", spinner="line"):
-        judged = usability_of(output)
+        judged = replay_and_judge(output)
     opened = Recording.open(output)
-    show(recorded_document(opened, judged), Recorded.of(opened, judged), "record", format)
+    print_result(
+        taken_recording_document(opened, judged), TakenRecording.of(opened, judged), "record", format
+    )
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 
 
-def _target(pid: int, rules: Rules | None, roles: Sequence[str], *, names_from_files: bool) -> Target:
-    target = of_pid(pid, rules, roles)
-    return with_names(target) if names_from_files else target
+def _target(
+    pid: int, rules: Rules | None, roles: Sequence[str], *, names_from_files: bool
+) -> RecordingTarget:
+    target = target_of_process(pid, rules, roles)
+    return target_with_table_names(target) if names_from_files else target
 
 
 def _source(dsn: str | None, dsn_file: Path | None, *, buffer_content: bool) -> data_sources.Dsn | None:
-    source = data_sources.find(dsn, dsn_file)
+    source = data_sources.find_dsn(dsn, dsn_file)
     if not buffer_content:
         return source
     if source is None:
@@ -280,7 +285,7 @@ def _schedule(
     *,
     whole: bool,
     longest_s: float | None,
-) -> Schedule:
+) -> BurstSchedule:
     """The schedule of one recording, which ends after ``longest_s`` at the latest."""
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     if seconds is None and not whole:
@@ -292,7 +297,7 @@ def _schedule(
             "give a longer time, or a shorter --duration",
         )
     share = 1.0 if duty is None and whole else _duty(duty, seconds or _DEFAULT_S)
-    return Schedule(
+    return BurstSchedule(
         seconds=seconds,
         duty=share,
         burst_s=_burst_s(burst, seconds, share),
@@ -309,19 +314,19 @@ def _day(
     return DayPlan(
         seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
         every_s=every_s,
-        each=Schedule(each_s, share, _burst_s(burst, each_s, share), limit_mb * _MB),
+        each=BurstSchedule(each_s, share, _burst_s(burst, each_s, share), limit_mb * _MB),
     )
 
 
 def _duty(duty: str | None, seconds: float) -> float:
-    return _core.default_duty(seconds) if duty is None else parse_duty(duty)
+    return _core.default_duty(seconds) if duty is None else parse_burst_duty(duty)
 
 
 def _burst_s(burst: str | None, seconds: float | None, duty: float) -> float:
     return _core.default_burst_s(seconds, duty) if burst is None else parse_duration_s(burst, "--burst")
 
 
-def _say_which(target: Target) -> None:
+def _print_server(target: RecordingTarget) -> None:
     """Name the server on stderr: with --engine, nobody named it, and it may be in a container."""
     if target.pid is not None and target.rules.is_server:
-        complain(f"recording {server_at(target.pid, target.rules)['described']}")
+        print_error(f"recording {identify_server(target.pid, target.rules)['described']}")

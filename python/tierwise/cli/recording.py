@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tierwise import recording
-from tierwise.cli.output import Format, FormatOption, file_option, show, warn
-from tierwise.cli.printing import echo
+from tierwise.cli.output import FormatOption, OutputFormat, output_file_option, print_result, print_warning
+from tierwise.cli.printing import print_text
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import About, Recording, clients_sentence, open_each
-from tierwise.recording.outputs import write_file
-from tierwise.report.document import Block, Cell, Text, Tone, figure, table
-from tierwise.report.recording.prediction import warning_texts
-from tierwise.report.recording.profile import device_lines
-from tierwise.report.recording.recorded import checks_table
-from tierwise.report.recording.trace import LIMIT, trace
+from tierwise.recording import Recording, RecordingMetadata, clients_sentence, open_recordings_of_folder
+from tierwise.recording.command_outputs import write_output_file
+from tierwise.report.document import Block, Cell, Text, Tone, empty_table, figure_cell
+from tierwise.report.recording.perfetto import LIMIT, perfetto_trace
+from tierwise.report.recording.prediction_report import warning_texts
+from tierwise.report.recording.profile_report import device_lines
+from tierwise.report.recording.recording_report import checks_table
 
 Source = Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")]
 
 app = typer.Typer(no_args_is_help=True, help="List, show, redact and export recordings.")
 
 
-class ListedRecording(About):
+class ListedRecording(RecordingMetadata):
     """Metadata of one of several recordings."""
 
     path: str
@@ -33,9 +34,9 @@ class ListedRecording(About):
 
 
 @app.command("list")
-def list_(
+def list_recordings(
     directory: Annotated[Path, typer.Argument(help="directory that contains recordings")] = Path(),
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """List the recordings in a directory."""
     if not directory.is_dir():
@@ -44,75 +45,82 @@ def list_(
         raise TierwiseError(
             f"{directory} is a recording", "name the directory that contains it, or: tierwise recording show"
         )
-    opened, errors = open_each(directory, Recording.open)
+    opened, errors = open_recordings_of_folder(directory, partial(Recording.open, whole=True))
     if errors and not opened:
         raise errors[0]
     for left_out in errors:
-        warn(f"left out: {left_out}")
-    listing = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
+        print_warning(f"left out: {left_out}")
+    listing = empty_table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
     for source in opened:
         listing.add(
             Cell(source.path.name),
             _engine(source.about),
             source.about.started_at,
-            figure(source.about.duration_s, numbers.seconds),
-            figure(len(source.about.bursts), numbers.count),
-            figure(source.size_bytes, numbers.size),
+            figure_cell(source.about.duration_s, numbers.seconds_text),
+            figure_cell(len(source.about.bursts), numbers.count_text),
+            figure_cell(source.size_bytes, numbers.size_text),
         )
     every = [ListedRecording(path=str(source.path), **dict(source.about)) for source in opened]
     shown: list[Block] = (
-        [listing] if opened or format is Format.CSV else [Text(f"No recording directly in {directory}.")]
+        [listing]
+        if opened or format is OutputFormat.CSV
+        else [Text(f"No recording directly in {directory}.")]
     )
-    show(shown, {"recordings": every}, "recordings", format)
+    print_result(shown, {"recordings": every}, "recordings", format)
 
 
 @app.command("show")
-def show_(
+def show_recording(
     source: Source,
-    format: FormatOption = Format.TEXT,
+    format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Print the metadata of a recording: engine, machine, bursts, devices, checks, warnings."""
     opened = Recording.open(source, whole=True)
     about = opened.about
     blocks: list[Block] = [
         Text(
-            f"{_engine(about)}, recorded for {numbers.seconds(about.duration_s)} from {about.started_at}",
+            f"{_engine(about)}, recorded for {numbers.seconds_text(about.duration_s)} from "
+            f"{about.started_at}",
             Tone.HEADLINE,
         ),
         Text(
-            f"{numbers.counted(len(about.bursts), 'burst')}, "
-            f"{numbers.counted(about.losses.recorded_events, 'event')}, "
-            f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}."
+            f"{numbers.counted_noun(len(about.bursts), 'burst')}, "
+            f"{numbers.counted_noun(about.losses.recorded_events, 'event')}, "
+            f"{numbers.count_text(about.losses.lost_events)} lost, {numbers.size_text(opened.size_bytes)}."
         ),
         Text(
-            f"{about.machine.processor}, {numbers.counted(about.machine.cores, 'core')}, "
-            f"{numbers.size(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
+            f"{about.machine.processor}, {numbers.counted_noun(about.machine.cores, 'core')}, "
+            f"{numbers.size_text(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
         ),
         *(Text(line) for line in device_lines(about.devices)),
         *([Text(f"{clients_sentence(about.clients)}.")] if about.clients else []),
     ]
     checks = checks_table(about.checks)
-    show([*blocks, checks, *warning_texts(opened.warnings)], about, "recording", format)
+    print_result([*blocks, checks, *warning_texts(opened.warnings)], about, "recording", format)
 
 
-@app.command()
-def redact(
+@app.command("redact")
+def redact_recording(
     source: Source,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="folder for the new recording: empty or new")
     ],
 ) -> None:
     """Write a recording without paths and names, which gives the same predictions."""
-    recording.redact(source, output)
-    echo(f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left")
+    recording.redact_recording(source, output)
+    print_text(
+        f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left"
+    )
 
 
-@app.command()
-def export(
+@app.command("export")
+def export_trace(
     source: Source,
     perfetto: Annotated[
         Path,
-        file_option("--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"),
+        output_file_option(
+            "--perfetto", help="file for a trace that ui.perfetto.dev opens, such as trace.json"
+        ),
     ],
     limit: Annotated[
         int,
@@ -120,14 +128,14 @@ def export(
     ] = LIMIT,
 ) -> None:
     """Write a recording as a trace: states of threads, calls on files, requests to devices."""
-    made = trace(Recording.open(source, whole=True), limit)
-    file = write_file(perfetto, made.text.encode())
+    made = perfetto_trace(Recording.open(source, whole=True), limit)
+    file = write_output_file(perfetto, made.text.encode())
     cut = ""
     if made.events < made.of_events:
-        shown, total = numbers.seconds(made.shown_s), numbers.count(made.of_events)
+        shown, total = numbers.seconds_text(made.shown_s), numbers.count_text(made.of_events)
         cut = f" of {total}, the first {shown}; --limit NUMBER writes more"
-    echo(f"{file}: {numbers.counted(made.events, 'event')}{cut}")
+    print_text(f"{file}: {numbers.counted_noun(made.events, 'event')}{cut}")
 
 
-def _engine(about: About) -> str:
+def _engine(about: RecordingMetadata) -> str:
     return f"{about.engine} {about.engine_version or ''}".strip()

@@ -11,18 +11,18 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import BaseModel, Field, create_model
 
-from tierwise.cli.printing import echo
+from tierwise.cli.printing import print_text
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, shipped
-from tierwise.model.names import one_of
+from tierwise.model.input_files import DATA, read_shipped_toml
+from tierwise.model.names import unknown_name_fix
 from tierwise.model.output_files import SCHEMA_VERSION
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 MEANINGS_FILE = DATA / "field_meanings.toml"
 """``fields``: meaning of a field by its name; a table with the name of a type: its exceptions."""
 
 
-def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+def schema_with_meanings(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
     """A function that makes the same schema with a meaning for each field that has none."""
 
     def schema() -> dict[str, Any]:
@@ -36,14 +36,14 @@ def described(made: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]
 
 
 def _describe(name: str, part: Mapping[str, Any]) -> None:
-    meanings = shipped(MEANINGS_FILE)
+    meanings = read_shipped_toml(MEANINGS_FILE)
     own, common = meanings.get(name, {}), meanings["fields"]
     for field, schema in part.get("properties", {}).items():
         if meaning := own.get(field) or common.get(field):
             schema.setdefault("description", meaning)
 
 
-def schema(
+def print_schema(
     name: Annotated[
         str | None, typer.Argument(help="name of a schema; without it, all names are listed")
     ] = None,
@@ -54,15 +54,15 @@ def schema(
     """
     if name is None:
         for known in SCHEMAS:
-            echo(known)
+            print_text(known)
         return
     if name not in SCHEMAS:
-        raise TierwiseError(f"unknown schema {name!r}", one_of(name, SCHEMAS))
+        raise TierwiseError(f"unknown schema {name!r}", unknown_name_fix(name, SCHEMAS))
     content = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name]()}
-    echo(json.dumps(content, indent=2))
+    print_text(json.dumps(content, indent=2))
 
 
-def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
+def _schema_of_model(module: str, name: str) -> Callable[[], dict[str, Any]]:
     """A function that returns the schema of a model; it imports the model on call."""
 
     def made() -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _device_profile() -> dict[str, Any]:
     return profile_schema()
 
 
-def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str, Any]]:
+def _output_schema(name: str, base: str = "", **fields: str) -> Callable[[], dict[str, Any]]:
     """The schema of a command's output: a kind, its version, then the fields of a model or some fields.
 
     Args:
@@ -110,7 +110,7 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
             "schema_version": (Literal[SCHEMA_VERSION], ...),
         }
         content |= {field: (_model(path), ...) for field, path in fields.items()}
-        model: type[BaseModel] = create_model(name, __base__=_model(base) if base else Record, **content)
+        model: type[BaseModel] = create_model(name, __base__=_model(base) if base else StrictModel, **content)
         return model.model_json_schema(mode="serialization")
 
     return made
@@ -127,69 +127,71 @@ def _model(path: str) -> Any:
 _REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:UsabilityFields"}
 _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
-    "workload": _of("lab.workloads.spec", "WorkloadSpec"),
-    "prices": _of("device_models.prices", "PriceFile"),
-    "instances": _of("device_models.instances", "InstanceFile"),
-    "weights": _of("fleet.catalogue", "WeightsFile"),
-    "validation": _of("lab.validation.spec", "ValidationSpec"),
+    "workload": _schema_of_model("lab.workloads.workload_spec", "WorkloadSpec"),
+    "prices": _schema_of_model("device_models.prices", "PriceFile"),
+    "instances": _schema_of_model("device_models.instances", "InstanceFile"),
+    "weights": _schema_of_model("fleet.fleet_databases", "WeightsFile"),
+    "validation": _schema_of_model("lab.validation.validation_spec", "ValidationSpec"),
     "device-profile": _device_profile,
-    "result": _of("results", "RunResult"),
-    "study-info": _of("results", "StudyInfo"),
-    "recording": _of("recording", "About"),
-    "buffer": _of("recording.buffer", "BufferContent"),
-    "observation": _of("recording", "Observation"),
-    "slot": _of("lab.validation.rows", "Row"),
-    "slot-prediction": _of("lab.validation.answers", "Answered"),
-    "model-error": _of("predict", "ModelError"),
-    "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
-    "profile": _printed(
+    "result": _schema_of_model("results", "RunResult"),
+    "study-info": _schema_of_model("results", "StudyInfo"),
+    "recording": _schema_of_model("recording", "RecordingMetadata"),
+    "buffer": _schema_of_model("recording.buffer_content", "BufferContent"),
+    "observation": _schema_of_model("recording", "Observation"),
+    "slot": _schema_of_model("lab.validation.slot_rows", "SlotRow"),
+    "slot-prediction": _schema_of_model("lab.validation.recording_answers", "RecordingAnswers"),
+    "model-error": _schema_of_model("predict", "ModelError"),
+    "prediction": _output_schema("prediction", predictions="predict:Prediction[]", **_REPLAYED),
+    "profile": _output_schema(
         "profile",
         breakdown="recording.breakdown:Breakdown",
-        savings="predict.savings:Savings",
+        savings="predict.time_savings:TimeSavings",
         warnings="str[]",
-        devices="recording:Device[]",
+        devices="recording:MountedDevice[]",
         data_directory_bytes="int?",
         usability="predict.usability:UsabilityFields?",
     ),
-    "profile-by-file": _printed(
+    "profile-by-file": _output_schema(
         "profile-by-file",
-        relations="report.recording.tables:RelationRow[]",
-        buffer="report.recording.tables:BufferUse?",
+        relations="report.recording.tables_report:RelationRow[]",
+        buffer="report.recording.tables_report:BufferUse?",
         unnamed="recording.breakdown:FileTraffic[]",
         warnings="str[]",
         usability="predict.usability:UsabilityFields?",
     ),
-    "joint-prediction": _printed(
+    "joint-prediction": _output_schema(
         "joint-prediction",
         predictions="predict:JointPrediction[]",
-        usability="predict.usability:JudgedDatabase[]",
+        usability="predict.usability:DatabaseUsability[]",
     ),
-    "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
-    "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
-    "table-advice": _printed("table-advice", advice="advise.tables:TableAdvice", **_REPLAYED),
-    "fleet-advice": _printed("fleet-advice", fleet="fleet.records:FleetAdvice"),
-    "day": _printed("day", day="predict.timeline:Timeline"),
-    "day-advice": _printed("day-advice", day_advice="advise:DayAdvice"),
-    "verification": _printed("verification", verification="advise.verification:Verification"),
-    "answer": _printed("answer", answer="lab.analysis.answer:Answer"),
-    "comparison": _printed("comparison", "lab.analysis.sets:SetComparison"),
-    "simulation": _printed("simulation", "device_models.simulation:Simulation"),
-    "probe": _printed("probe", "probe:ProbeReport"),
-    "disk": _printed("disk", "host.disk.disk:DiskStats"),
-    "disks": _printed("disks", disks="cli.disk:ListedDisk[]"),
-    "power-cut": _printed("power-cut", "host.disk.config:CutReport"),
-    "accuracy": _printed("accuracy", accuracy="lab.validation.accuracy:Accuracy"),
-    "record": _printed("record", "report.recording.recorded:Recorded"),
-    "recordings": _printed("recordings", recordings="cli.recording:ListedRecording[]"),
-    "plan": _printed("plan", study="lab.studies.study:Study"),
-    "studies": _printed("studies", studies="lab.studies.study:Study[]"),
-    "workloads": _printed("workloads", workloads="lab.workloads.spec:WorkloadSpec[]"),
-    "cleanup": _printed("cleanup", "host.clean:Cleanup"),
-    "devices": _printed("devices", devices="device_models.simulation:DeviceSummary[]", texts="dict"),
-    "doctor": _printed("doctor", checks="host.doctor:Check[]"),
-    "drive": _printed("drive", "device_models.profiles:ImportedDrive"),
-    "workload-check": _printed("workload-check", "results.records:WorkloadCheck"),
+    "ranking": _output_schema("ranking", ranking="predict:Ranking", **_REPLAYED),
+    "advice": _output_schema("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
+    "table-advice": _output_schema("table-advice", advice="advise.table_advice:TableAdvice", **_REPLAYED),
+    "fleet-advice": _output_schema("fleet-advice", fleet="fleet.records:FleetAdvice"),
+    "day": _output_schema("day", day="predict.timeline:DayTimeline"),
+    "day-advice": _output_schema("day-advice", day_advice="advise:DayAdvice"),
+    "verification": _output_schema("verification", verification="advise.verification:ForecastVerification"),
+    "answer": _output_schema("answer", answer="lab.analysis.study_answer:StudyAnswer"),
+    "comparison": _output_schema("comparison", "lab.analysis.results_comparison:ResultsComparison"),
+    "simulation": _output_schema("simulation", "device_models.device_simulation:SimulationFigures"),
+    "probe": _output_schema("probe", "probe:ProbeReport"),
+    "disk": _output_schema("disk", "host.disk.disk:DiskStats"),
+    "disks": _output_schema("disks", disks="cli.disk:ListedDisk[]"),
+    "power-cut": _output_schema("power-cut", "host.disk.disk_config:PowerCutReport"),
+    "accuracy": _output_schema("accuracy", accuracy="lab.validation.prediction_accuracy:PredictionAccuracy"),
+    "record": _output_schema("record", "report.recording.recording_report:TakenRecording"),
+    "recordings": _output_schema("recordings", recordings="cli.recording:ListedRecording[]"),
+    "plan": _output_schema("plan", study="lab.studies.study:Study"),
+    "studies": _output_schema("studies", studies="lab.studies.study:Study[]"),
+    "workloads": _output_schema("workloads", workloads="lab.workloads.workload_spec:WorkloadSpec[]"),
+    "cleanup": _output_schema("cleanup", "host.clean:Cleanup"),
+    "devices": _output_schema(
+        "devices", devices="device_models.device_simulation:DeviceSummary[]", texts="dict"
+    ),
+    "doctor": _output_schema("doctor", checks="host.doctor:MachineCheck[]"),
+    "drive": _output_schema("drive", "device_models.profiles:ProfileOfMeasuredDrive"),
+    "workload-check": _output_schema("workload-check", "results.result_schema:WorkloadCheck"),
 }
 """Name -> function that makes the schema: first of files, then of the output with ``--format json``."""
-SCHEMAS = {name: described(made) for name, made in _MADE.items()}
+SCHEMAS = {name: schema_with_meanings(made) for name, made in _MADE.items()}
 """The same, with a meaning for each field."""

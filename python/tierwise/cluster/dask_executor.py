@@ -13,14 +13,22 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from tierwise import _core
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.executor import Call, Executor, Lost, Threads, granted, usable
-from tierwise.model.extras import require
-from tierwise.model.output_files import callers, user_name
+from tierwise.model.executor import (
+    Executor,
+    LostTask,
+    ThreadExecutor,
+    WorkerCall,
+    granted_processors,
+    usable_processors,
+)
+from tierwise.model.extras import require_extra
+from tierwise.model.output_files import caller_user_ids, user_name
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,12 +44,10 @@ _START = "start one with dask scheduler, or check address, firewall and TLS sett
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def check(address: str, option: str, trusted: bool) -> None:
-    """Refuse what is no address, and a scheduler that anybody could run.
+def check_scheduler_address(address: str, option: str, trusted: bool) -> None:
+    """Refuse what is no address such as ``tcp://host:8786``, and a scheduler that anybody could run.
 
-    Args:
-        address: such as ``tcp://host:8786``.
-        trusted: the user vouches for the scheduler and the network to it.
+    The latter is not refused if the user vouches for it and the network to it (``trusted``).
     """
     match = _ADDRESS.fullmatch(address)
     if match is None:
@@ -57,16 +63,16 @@ def check(address: str, option: str, trusted: bool) -> None:
         )
     listening = [user for at, user in _listeners(int(port)) if at in own]
     if not listening:
-        raise no_answer(address, option)
+        raise no_scheduler_error(address, option)
     for user in listening:
-        if user not in callers():
+        if user not in caller_user_ids():
             raise TierwiseError(
                 f"{option}: {user_name(user)} listens at {address}, and could run code here",
                 f"start a scheduler of your own, or add {OPTION} if you trust that one",
             )
 
 
-def no_answer(address: str, option: str) -> TierwiseError:
+def no_scheduler_error(address: str, option: str) -> TierwiseError:
     """The error of an address without a scheduler."""
     return TierwiseError(f"{option}: {address} does not answer as a Dask scheduler", _START)
 
@@ -115,35 +121,37 @@ _DIES = "each worker that began it died"
 
 
 @contextmanager
-def executor(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Executor]:
+def open_executor(scheduler: str | None, workers: int | None, *, trusted: bool = False) -> Iterator[Executor]:
     """The executor that a user asked for, closed on exit with all that it started.
 
     Args:
         scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
-        trusted: the user vouches for the scheduler (:func:`check`).
+        trusted: the user vouches for the scheduler (:func:`check_scheduler_address`).
     """
     if scheduler is None and workers is None:
-        yield Threads()
+        yield ThreadExecutor()
         return
     if scheduler not in (None, LOCAL):
         if workers is not None:
             raise TierwiseError(
                 "--workers: the scheduler has its own workers", "leave out one of --workers and --scheduler"
             )
-        check(scheduler, "--scheduler", trusted)
+        check_scheduler_address(scheduler, "--scheduler", trusted)
     modules = ["distributed"] if scheduler not in (None, LOCAL) else ["distributed", "cryptography"]
-    require("cluster", "--scheduler" if scheduler else "--workers", modules)
+    require_extra("cluster", "--scheduler" if scheduler else "--workers", modules)
     with ExitStack() as stack:
-        stack.enter_context(quiet())
+        stack.enter_context(silence_dask_log())
         if scheduler in (None, LOCAL):
-            cluster = stack.enter_context(_local(workers or usable()))
-            yield Dask(stack.enter_context(connected(cluster.scheduler_address, cluster.security)))
+            cluster = stack.enter_context(_local_cluster(workers or usable_processors()))
+            yield DaskExecutor(
+                stack.enter_context(connect_to_dask(cluster.scheduler_address, cluster.security))
+            )
         else:
-            yield Dask(stack.enter_context(connected(scheduler, None)))
+            yield DaskExecutor(stack.enter_context(connect_to_dask(scheduler, None)))
 
 
-class Dask:
+class DaskExecutor:
     """A Dask cluster. A task has one processor, so a worker does as many tasks at a time as it has threads.
 
     Dask repeats a task whose worker died on another one. It gives up after the number of deaths that the
@@ -153,7 +161,7 @@ class Dask:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
+    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | LostTask]]:
         """As :class:`Executor`. The scheduler has a limited number of tasks at a time, for its memory.
 
         A death counts against every task that its worker had been assigned. So a task that Dask gives up is
@@ -162,7 +170,7 @@ class Dask:
         ahead = max(_LEAST_AHEAD, _AHEAD_OF_EACH_THREAD * sum(self._client.nthreads().values()))
         suspects: list[int] = []
         for number, result in self._done(work, tasks, range(len(tasks)), ahead):
-            if isinstance(result, Lost):
+            if isinstance(result, LostTask):
                 suspects.append(number)
             else:
                 yield number, result
@@ -170,7 +178,7 @@ class Dask:
 
     def _done(
         self, work: Callable[[T], R], tasks: Sequence[T], chosen: Sequence[int], ahead: int
-    ) -> Iterator[tuple[int, R | Lost]]:
+    ) -> Iterator[tuple[int, R | LostTask]]:
         """Number and result of the chosen tasks, of which the scheduler has ``ahead`` at a time."""
         distributed = import_module("distributed")
         run = secrets.token_hex(4)
@@ -178,7 +186,7 @@ class Dask:
 
         def submitted() -> Iterator[Any]:
             for number in chosen:
-                call = Call(work, tasks[number])
+                call = WorkerCall(work, tasks[number])
                 future = self._client.submit(_on_worker, call, key=f"tierwise-{run}-{number}", pure=False)
                 numbers[future] = number
                 yield future
@@ -196,25 +204,22 @@ class Dask:
                 self._client.cancel(list(numbers), force=True)
 
 
-def _on_worker(call: Call[Any, R]) -> R:
-    with granted(1):
+def _on_worker(call: WorkerCall[Any, R]) -> R:
+    with granted_processors(1):
         return call()
 
 
 def _result(future: Any) -> Any:
-    """The result of a future that is done, or that its task was lost.
-
-    Raises:
-        HostError: the workers lack tierwise.
-        TierwiseError: what the work itself raised, or the scheduler is gone.
-    """
+    """The result of a future that is done, or that its task was lost; what the work raised is raised here."""
     distributed = import_module("distributed")
     if future.cancelled():
         raise _scheduler_is_gone()
     try:
         return future.result()
     except distributed.KilledWorker:
-        return Lost(_DIES, "run it alone without --scheduler and --workers, on a machine with more memory")
+        return LostTask(
+            _DIES, "run it alone without --scheduler and --workers, on a machine with more memory"
+        )
     except TierwiseError:
         raise
     except ModuleNotFoundError as error:
@@ -239,34 +244,41 @@ def _same_version() -> str:
 
 
 @contextmanager
-def connected(address: str, security: Any) -> Iterator[Any]:
+def connect_to_dask(address: str, security: Any, option: str = "--scheduler") -> Iterator[Any]:
     """A connection to a scheduler with at least one worker."""
     distributed = import_module("distributed")
+    client = distributed.Client.__new__(distributed.Client)
     try:
-        client = distributed.Client(
+        client.__init__(
             address, security=security, timeout=CONNECT_TIMEOUT_S, set_as_default=False, name="tierwise-fleet"
         )
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-        raise no_answer(address, "--scheduler") from error
+        client.status = "closed"  # else its deletion waits 20 s for a loop that has ended, and fails
+        raise no_scheduler_error(address, option) from error
     try:
-        _require_worker(client, address)
+        _require_worker(client, address, option)
         yield client
     finally:
         with suppress(Exception):  # the scheduler may be gone
             client.close(timeout=CONNECT_TIMEOUT_S)
 
 
-def _require_worker(client: Any, address: str) -> None:
+def _require_worker(client: Any, address: str, option: str) -> None:
+    """Refuse a cluster without a worker, and workers without tierwise, which end at their first task."""
     try:
         client.wait_for_workers(1, timeout=_WORKER_TIMEOUT_S)
     except TimeoutError:
         raise TierwiseError(
-            f"--scheduler: {address} has no worker", f"start some with PYTHONSAFEPATH=1 dask worker {address}"
+            f"{option}: {address} has no worker", f"start some with PYTHONSAFEPATH=1 dask worker {address}"
         ) from None
+    answers = client.run(resolve_name, "tierwise._core:__version__", on_error="return")
+    for worker, answer in answers.items():
+        if isinstance(answer, ImportError):
+            raise HostError(f"{option}: worker {worker} lacks tierwise ({answer})", _same_version())
 
 
 @contextmanager
-def _local(workers: int) -> Iterator[Any]:
+def _local_cluster(workers: int) -> Iterator[Any]:
     """A cluster of processes of one thread each, which only this program can use.
 
     It listens on the loopback only. Other accounts of the machine can connect to that too, so connections
@@ -278,7 +290,7 @@ def _local(workers: int) -> Iterator[Any]:
     dask, distributed, ioloop = map(import_module, ("dask", "distributed", "tornado.ioloop"))
     with (
         _safe_path(),
-        ledger.directory("tierwise-dask") as folder,
+        ledger.make_directory("tierwise-dask") as folder,
         dask.config.set(
             {
                 "distributed.scheduler.http.routes": [],
@@ -321,7 +333,7 @@ def _safe_path() -> Iterator[None]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_dask_log() -> Iterator[None]:
     """Keep Dask's own messages from the terminal: what matters is reported as an error or as left out."""
     import_module("distributed")  # which sets up its logs at import
     logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _DASK_LOG.match(name)]

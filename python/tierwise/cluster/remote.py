@@ -21,7 +21,7 @@ import psutil
 
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError, os_errors
-from tierwise.model.extras import require
+from tierwise.model.extras import require_extra
 from tierwise.model.input_files import open_regular
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
@@ -30,15 +30,15 @@ from tierwise.recording.recording import TABLE_FILES
 _FINGERPRINT_FIX = "check your rights to read it"
 
 
-def fingerprint(uri: str) -> str:
+def recording_fingerprint(uri: str) -> str:
     """Digest of a recording's files: of their contents, or of what a store says of them."""
-    state: object = versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
+    state: object = file_versions(uri) if is_uri(uri) else dict(_contents(Path(uri)))
     return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
-def require_same(uri: str, checksum: str | None) -> None:
+def require_same_recording(uri: str, checksum: str | None) -> None:
     """Refuse a recording that is not the one of which the fingerprint was taken; ``None`` accepts any."""
-    if checksum is not None and fingerprint(uri) != checksum:
+    if checksum is not None and recording_fingerprint(uri) != checksum:
         raise TierwiseError(f"{uri} is not the recording that it was when the run began", "run it again")
 
 
@@ -84,39 +84,40 @@ def is_uri(text: str) -> bool:
     return "://" in text
 
 
-def local_path(text: str) -> str:
+def path_of_local_uri(text: str) -> str:
     """The path that a URI of a local file names; any other text as it is."""
     return text.removeprefix(_FILE) if text.startswith(f"{_FILE}/") and "::" not in text else text
 
 
-def shown(text: str) -> str:
+def uri_without_credentials(text: str) -> str:
     """A path or URI without the credentials that may be in it."""
     return re.sub(r"[?#].*", "", re.sub(r"//.*@", "//", text)) if is_uri(text) else text
 
 
-def require_allowed(uri: str) -> None:
+def require_allowed_uri(uri: str) -> None:
     """Refuse a URI of another store than those of ``PROTOCOLS``, a chain of stores, and credentials.
 
-    Raises:
-        TierwiseError: without the credentials.
+    The error shows none of the credentials.
     """
     protocol, _, rest = uri.partition("://")
     if "::" in uri or protocol not in PROTOCOLS:
         stores = ", ".join(f"{protocol}://" for protocol in PROTOCOLS)
-        raise TierwiseError(f"{shown(uri)}: tierwise reads no such address", f"use {stores} or a path")
+        raise TierwiseError(
+            f"{uri_without_credentials(uri)}: tierwise reads no such address", f"use {stores} or a path"
+        )
     host, before = rest.partition("/")[0], rest.rpartition("@")[0]
     user = "@" in host and protocol not in _WITH_CONTAINERS
     if user or ":" in before or _QUERY.search(rest) or (protocol == "https" and "?" in rest):
         raise TierwiseError(
-            f"{shown(uri)}: no user, password or token belongs in an address",
+            f"{uri_without_credentials(uri)}: no user, password or token belongs in an address",
             "leave credentials where the store's package looks for them",
         )
 
 
-def folders(uri: str) -> list[str]:
+def folders_matching_uri(uri: str) -> list[str]:
     """The folders that a URI with wildcards matches, sorted; without wildcards, the URI itself."""
-    with _problems_of(uri):
-        store, path = _store(uri)
+    with _storage_errors_of(uri):
+        store, path = _file_system_of(uri)
         if not glob.has_magic(path):
             return [uri]
         matches = store.glob(path, detail=True)
@@ -125,7 +126,7 @@ def folders(uri: str) -> list[str]:
 
 
 @contextmanager
-def opened(uri: str) -> Iterator[Path]:
+def local_recording_copy(uri: str) -> Iterator[Path]:
     """A local folder with a recording: the one at a path itself, or a private copy, deleted on exit.
 
     Names of files from the store are never used: only a recording's own files are asked for.
@@ -133,18 +134,18 @@ def opened(uri: str) -> Iterator[Path]:
     if not is_uri(uri):
         yield Path(uri)
         return
-    with ledger.directory("tierwise-fleet") as folder:
-        with _problems_of(uri):
-            store, path = _store(uri)
+    with ledger.make_directory("tierwise-fleet") as folder:
+        with _storage_errors_of(uri):
+            store, path = _file_system_of(uri)
             for name in FILES:
-                _copy(store, f"{path.rstrip('/')}/{name}", folder / name)
+                _copy_file(store, f"{path.rstrip('/')}/{name}", folder / name)
         yield folder
 
 
-def versions(uri: str) -> dict[str, dict[str, str]]:
+def file_versions(uri: str) -> dict[str, dict[str, str]]:
     """What a store says of the size and version of each file of a recording, from one listing."""
-    with _problems_of(uri):
-        store, path = _store(uri)
+    with _storage_errors_of(uri):
+        store, path = _file_system_of(uri)
         listed = {str(entry["name"]).rpartition("/")[2]: entry for entry in store.ls(path, detail=True)}
         return {
             name: {key: str(value) for key, value in listed[name].items() if key.lower() in _VERSION_KEYS}
@@ -153,15 +154,15 @@ def versions(uri: str) -> dict[str, dict[str, str]]:
         }
 
 
-def _store(uri: str) -> tuple[Any, str]:
+def _file_system_of(uri: str) -> tuple[Any, str]:
     """The file system of a URI, and the path in it."""
-    require_allowed(uri)
-    require("cluster", f"the recording {uri}", ["fsspec"])
+    require_allowed_uri(uri)
+    require_extra("cluster", f"the recording {uri}", ["fsspec"])
     store, path = import_module("fsspec.core").url_to_fs(uri)
     return store, str(path)
 
 
-def _copy(store: Any, path: str, to: Path) -> None:
+def _copy_file(store: Any, path: str, to: Path) -> None:
     """Copy a file if it exists; the reader of recordings names what is missing."""
     try:
         source = store.open(path, "rb")
@@ -177,7 +178,7 @@ def _copy(store: Any, path: str, to: Path) -> None:
 
 
 @contextmanager
-def _problems_of(uri: str) -> Iterator[None]:
+def _storage_errors_of(uri: str) -> Iterator[None]:
     """Turn what a store's client raises, which may be anything, into an error that names the URI."""
     try:
         yield
@@ -188,7 +189,7 @@ def _problems_of(uri: str) -> Iterator[None]:
         fix = f"type: pip install {package}" if package else str(error)
         raise HostError(f"{uri} needs a further package", fix) from error
     except Exception as error:
-        message = shown((str(error) or type(error).__name__).splitlines()[0])
+        message = uri_without_credentials((str(error) or type(error).__name__).splitlines()[0])
         raise TierwiseError(f"{uri}: {message}", _FIX) from error
 
 
@@ -198,7 +199,7 @@ MOST_RESIDENT_BYTES = 400_000_000
 _Key = tuple[str, str, tuple[str, ...]]
 
 
-class OpenRecordings:
+class RecordingCache:
     """Opened recordings; those used longest ago are closed first. Threads may share it."""
 
     def __init__(self, most_resident_bytes: int = MOST_RESIDENT_BYTES) -> None:
@@ -211,8 +212,8 @@ class OpenRecordings:
         key = (uri, checksum, tuple(without))
         with self._lock:
             if key not in self._open:
-                require_same(uri, checksum)
-                with opened(uri) as folder:
+                require_same_recording(uri, checksum)
+                with local_recording_copy(uri) as folder:
                     self._open[key] = Replayer.open(folder, without=without)
             self._open.move_to_end(key)
             while len(self._open) > 1 and _resident_bytes() > self._most_resident_bytes:

@@ -1,29 +1,37 @@
 """Machines of clouds: limits for all their network volumes together, processors and memory.
 
-From a TOML file as ``data/instances.toml``, or from JSON as ``aws ec2 describe-instance-types`` prints it.
+From a TOML file as ``data/instances.toml``, or from JSON as ``aws ec2 describe-instance-types`` and
+``az vm list-skus`` print it.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tierwise.device_models.prices import Date
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, first_problem, parse_json, parse_toml, read_text
-from tierwise.model.names import one_of
-from tierwise.results.measurements import Record
+from tierwise.model.input_files import DATA, first_validation_problem, parse_json, parse_toml, read_text
+from tierwise.model.names import unknown_name_fix
+from tierwise.results.measurements import StrictModel
 
 SHIPPED = DATA / "instances.toml"
 AWS_BURST_MINUTES = 30.0
 """Amazon EC2 user guide, EBS-optimized instance types: an instance supports its maximum for 30 minutes at
 least once a day, then its baseline (from memory)."""
 _FIX = "mend that field; see docs/how-to/machine.md"
+_TOML_FIX = "mend the TOML, or name a file of JSON *.json"
+_JSON_FIX = (
+    "give what aws ec2 describe-instance-types --output json or az vm list-skus --resource-type "
+    "virtualMachines --output json prints, or for another cloud a file *.toml; see docs/how-to/machine.md"
+)
 _READABLE = "give a readable file of the form that docs/how-to/machine.md describes"
 _MOST_INSTANCES = 1000
 
@@ -32,7 +40,7 @@ Rate = Annotated[float, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 
 
-class InstanceBurst(Record):
+class InstanceBurst(StrictModel):
     """What a machine reaches for a time."""
 
     iops: Rate
@@ -43,7 +51,7 @@ class InstanceBurst(Record):
     """How long it lasts from full credits, which come in at the baseline."""
 
 
-class InstanceLimits(Record):
+class InstanceLimits(StrictModel):
     """A machine as one entry of a file describes it."""
 
     family: str = ""
@@ -75,7 +83,7 @@ class InstanceLimits(Record):
         return self
 
 
-class Instance(InstanceLimits):
+class CloudInstance(InstanceLimits):
     """A machine with its name."""
 
     name: Name
@@ -84,7 +92,7 @@ class Instance(InstanceLimits):
     """Of its rent, a code of ISO 4217."""
 
 
-class InstanceFile(Record):
+class InstanceFile(StrictModel):
     """The fields of a TOML file of machines, such as ``data/instances.toml``."""
 
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
@@ -122,11 +130,11 @@ class _InstanceType(_Answer):
     VCpuInfo: _VCpuInfo
     MemoryInfo: _MemoryInfo
 
-    def instance(self, file: Path) -> Instance:
+    def instance(self, file: Path) -> CloudInstance:
         limits = self.EbsInfo.EbsOptimizedInfo
         most = limits.MaximumIops, limits.MaximumThroughputInMBps
         base = limits.BaselineIops, limits.BaselineThroughputInMBps
-        return Instance(
+        return CloudInstance(
             name=self.InstanceType,
             family=self.InstanceType.partition(".")[0],
             vcpus=self.VCpuInfo.DefaultVCpus,
@@ -142,14 +150,61 @@ class _Described(_Answer):
     InstanceTypes: list[_InstanceType] = Field(min_length=1, max_length=_MOST_INSTANCES)
 
 
-def find_instances(names: Sequence[str]) -> list[Instance]:
-    """The machines that a user names: shipped ones by name, or all those of a file."""
-    return [
+class _Capabilities(_Answer):
+    vcpus: int = Field(alias="vCPUs", ge=1, le=1024)
+    MemoryGB: float = Field(ge=0.01, le=1e6)
+    UncachedDiskIOPS: Rate
+    UncachedDiskBytesPerSecond: float = Field(ge=1, le=1e15)
+
+
+class _Sku(_Answer):
+    name: Name
+    family: str = Field(max_length=100)
+    capabilities: _Capabilities
+
+    @field_validator("capabilities", mode="before")
+    @classmethod
+    def _by_name(cls, capabilities: Any) -> Any:
+        try:
+            return {str(capability["name"]): capability["value"] for capability in capabilities}
+        except (KeyError, TypeError):
+            raise ValueError("not a list of capabilities with their name and value") from None
+
+    def instance(self, file: Path) -> CloudInstance:
+        has = self.capabilities
+        return CloudInstance(
+            name=self.name,
+            family=re.sub(r"^standard(.+)Family$", r"\1", self.family),
+            vcpus=has.vcpus,
+            memory_gib=has.MemoryGB,
+            iops=has.UncachedDiskIOPS,
+            mb_per_s=has.UncachedDiskBytesPerSecond / 1e6,
+            source=f"{file.name}: az vm list-skus",
+        )
+
+
+class _Listed(_Answer):
+    skus: list[_Sku] = Field(min_length=1, max_length=_MOST_INSTANCES)
+
+
+def find_instances(names: Sequence[str]) -> list[CloudInstance]:
+    """The machines that a user names: shipped ones by name, or all those of a file.
+
+    Raises:
+        TierwiseError: an unknown name, an unreadable file, two machines of one name.
+    """
+    instances = [
         instance for name in names for instance in (_read(Path(name)) if _is_file(name) else [_shipped(name)])
     ]
+    counts = Counter(instance.name for instance in instances)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise TierwiseError(
+            f"--instance: two machines are named {twice[0]}", "name each once, and by a name of its own"
+        )
+    return instances
 
 
-def find_instance(name: str) -> Instance:
+def find_instance(name: str) -> CloudInstance:
     """The one machine that a name or a file stands for.
 
     Raises:
@@ -165,17 +220,18 @@ def find_instance(name: str) -> Instance:
     return instances[0]
 
 
-def larger(instance: Instance) -> list[Instance]:
+def larger_instances(instance: CloudInstance) -> list[CloudInstance]:
     """The shipped machines of the same family that are larger, the smallest first."""
     sizes = _all_shipped().values()
-    family = [other for other in sizes if other.family and other.family == instance.family]
+    name = instance.family.casefold()
+    family = [other for other in sizes if other.family and other.family.casefold() == name]
     return sorted(
         (other for other in family if (other.vcpus or 0) > (instance.vcpus or 0)),
         key=lambda other: other.vcpus or 0,
     )
 
 
-def rent_per_month(instances: Sequence[Instance], cores: int, currency: str) -> float | None:
+def instance_rent_per_month(instances: Sequence[CloudInstance], cores: int, currency: str) -> float | None:
     """Rent of one more machine like the first, or like that which was recorded; ``None`` if not known.
 
     Args:
@@ -195,7 +251,7 @@ def rent_per_month(instances: Sequence[Instance], cores: int, currency: str) -> 
     return median(of_each) * (vcpus or cores) if of_each else None
 
 
-def limits_only(instance: Instance) -> Instance:
+def instance_limits_only(instance: CloudInstance) -> CloudInstance:
     """The machine without its processors and memory: a scenario with it keeps the recorded ones."""
     return instance.changed(vcpus=None, memory_gib=None)
 
@@ -205,36 +261,43 @@ def _is_file(name: str) -> bool:
     return path.suffix in (".toml", ".json") or len(path.parts) > 1
 
 
-def _shipped(name: str) -> Instance:
+def _shipped(name: str) -> CloudInstance:
     known = _all_shipped()
     if name not in known:
-        raise TierwiseError(f"--instance: {name!r} is not known", f"{one_of(name, known)}, or give a file")
+        raise TierwiseError(
+            f"--instance: {name!r} is not known", f"{unknown_name_fix(name, known)}, or give a file"
+        )
     return known[name]
 
 
 @cache
-def _all_shipped() -> dict[str, Instance]:
+def _all_shipped() -> dict[str, CloudInstance]:
     return {instance.name: instance for instance in _read(SHIPPED)}
 
 
-def _read(file: Path) -> list[Instance]:
+def _read(file: Path) -> list[CloudInstance]:
     text = read_text(file, _READABLE)
+    is_json = file.suffix == ".json"
     try:
-        if file.suffix == ".json":
-            return [machine.instance(file) for machine in _described(parse_json(text, str(file), _READABLE))]
-        file_content = InstanceFile.model_validate(parse_toml(text, str(file)))
+        if is_json:
+            answer = parse_json(text, str(file), _JSON_FIX)
+            return [machine.instance(file) for machine in _described(answer)]
+        file_content = InstanceFile.model_validate(parse_toml(text, str(file), _TOML_FIX))
         return [
-            Instance(name=name, currency=file_content.currency, **dict(figures))
+            CloudInstance(name=name, currency=file_content.currency, **dict(figures))
             for name, figures in file_content.instances.items()
         ]
     except ValidationError as error:
-        raise TierwiseError(f"{file}: {first_problem(error)}", _FIX) from None
+        problem = first_validation_problem(error, InstanceFile)
+        raise TierwiseError(f"{file}: {problem}", _JSON_FIX if is_json else _FIX) from None
 
 
-def _described(answer: Any) -> list[_InstanceType]:
+def _described(answer: Any) -> Sequence[_InstanceType | _Sku]:
     """The types of the provider's answer: the whole of it, its list, or one type alone."""
-    if isinstance(answer, list):
-        answer = {"InstanceTypes": answer}
-    elif isinstance(answer, dict) and "InstanceType" in answer:
-        answer = {"InstanceTypes": [answer]}
-    return _Described.model_validate(answer).InstanceTypes
+    if isinstance(answer, dict) and answer.keys() & {"InstanceType", "capabilities"}:
+        answer = [answer]
+    if not isinstance(answer, list):
+        return _Described.model_validate(answer).InstanceTypes
+    if any(isinstance(machine, dict) and "capabilities" in machine for machine in answer):
+        return _Listed.model_validate({"skus": answer}).skus
+    return _Described.model_validate({"InstanceTypes": answer}).InstanceTypes

@@ -14,11 +14,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from tierwise.device_models.profiles import Profile, full_name, names
+from tierwise.device_models.profiles import DeviceProfile, full_profile_name, load_profile, profile_names
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, first_problem, parse_toml, read_text, validated
+from tierwise.model.input_files import DATA, first_validation_problem, parse_as_model, parse_toml, read_text
 from tierwise.model.units import GIB, money_sum
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 SHIPPED = DATA / "prices.toml"
 _USD = "USD"
@@ -31,15 +31,15 @@ Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
 Gib = Annotated[float, Field(ge=0.001, le=1e9, allow_inf_nan=False, strict=True)]
 
 
-def _iso(value: object) -> object:
+def _iso_date(value: object) -> object:
     return value.isoformat() if type(value) is datetime.date else value
 
 
-Date = Annotated[str, BeforeValidator(_iso), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+Date = Annotated[str, BeforeValidator(_iso_date), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
 """A day, a month or a year: ``2026-03-14``, ``2026-03``, ``2026``."""
 
 
-class Price(Record):
+class DevicePrice(StrictModel):
     """The price of a device: bought as a whole, or rented by the month."""
 
     purchase: Amount | None = None
@@ -82,7 +82,7 @@ class Price(Record):
         return self
 
 
-class ListedPrice(Price):
+class ListedPrice(DevicePrice):
     """An entry of a file of prices."""
 
     source: str = Field(min_length=12)
@@ -103,7 +103,7 @@ class ListedPrice(Price):
         return (today - _first_day(self.date)).days > 365
 
 
-class MemoryPrice(Record):
+class MemoryPrice(StrictModel):
     """The price of memory, as the difference of two machines."""
 
     per_gib_month: Amount
@@ -116,7 +116,7 @@ class MemoryPrice(Record):
     """Whether somebody compared it with the source."""
 
 
-class PriceFile(Record):
+class PriceFile(StrictModel):
     """The fields of a file of prices, such as ``data/prices.toml``."""
 
     currency: str = Field(pattern=r"^[A-Z]{3}$")
@@ -128,7 +128,7 @@ class PriceFile(Record):
 
 
 @dataclass(frozen=True)
-class Prices:
+class PriceList:
     """Prices in one currency.
 
     Attributes:
@@ -146,13 +146,13 @@ class Prices:
     memory: MemoryPrice | None = None
 
     @classmethod
-    def read(cls, file: Path | None = None) -> Prices:
+    def read(cls, file: Path | None = None) -> PriceList:
         """The prices that ship, replaced by those of a file, entry by entry."""
         shipped = _shipped()
         if file is None:
             return cls(shipped.currency, {}, shipped.devices, memory=shipped.memory)
         own = _read(file)
-        known = names()
+        known = profile_names()
         entries = {_full_name(name, known): _of_user(price) for name, price in own.devices.items()}
         if len(entries) < len(own.devices):
             raise TierwiseError(f"{file}: devices: two names of one device", "give each device one entry")
@@ -160,27 +160,41 @@ class Prices:
         memory = own.memory or (shipped.memory if same else None)
         return cls(own.currency, entries, shipped.devices if same else {}, file, memory)
 
-    def of(self, profile: Profile) -> Price | None:
+    def of(self, profile: DeviceProfile) -> DevicePrice | None:
         """The price of a device; ``None`` if none is known, as for an array of priced members.
 
         An entry of the user's file comes first, then ``[price]`` of the profile, then an entry that ships. A
-        profile that is like another has the other's price if it has none.
+        profile that is like another, or has the name of one that ships, has the other's price if it has none,
+        but for a purchase price of another capacity.
 
         Raises:
             TierwiseError: a profile with ``[price]``, in US dollars, beside prices in another currency.
         """
-        known = [profile.name, *profile.likes]
-        for name in known:
-            if name in self.own:
-                return self.own[name]
+        known = [profile, *profile.likes]
+        for giving in known:
+            if giving.name in self.own:
+                return _inherited(self.own[giving.name], giving, profile)
         if "price" in profile.fields:
             if self.currency != _USD:
                 raise TierwiseError(
                     f"{profile.file}: [price] is in {_USD}, the other prices are in {self.currency}",
                     f"add [devices.{profile.name}] to {self.file}",
                 )
-            return _own_price(profile)
-        return next((self.shipped[name] for name in known if name in self.shipped), None)
+            giving = next(base for base in known if "price" in parse_toml(base.text, str(base.file)))
+            return _inherited(_own_price(profile), giving, profile)
+        listed = next((base.name for base in known if base.name in self.shipped), None)
+        return _inherited(self.shipped[listed], _shipped_profile(listed), profile) if listed else None
+
+
+def _inherited(price: DevicePrice, giving: DeviceProfile, profile: DeviceProfile) -> DevicePrice | None:
+    """The price, unless it is the purchase of a device of another capacity."""
+    return price if price.rented or giving.capacity_bytes == profile.capacity_bytes else None
+
+
+@cache
+def _shipped_profile(name: str) -> DeviceProfile:
+    """The device that a shipped price is of; a file of the user's may have its name."""
+    return load_profile(name)
 
 
 @cache
@@ -193,7 +207,7 @@ def _read(file: Path) -> PriceFile:
     try:
         return PriceFile.model_validate(raw)
     except ValidationError as error:
-        problem, fix = first_problem(error), _FIX
+        problem, fix = first_validation_problem(error, PriceFile), _FIX
         if re.match(r"devices\.\S+\.currency:", problem):
             fix = "give one currency, at the top of the file, and keep another currency in another file"
         raise TierwiseError(f"{file}: {problem}", fix) from None
@@ -216,12 +230,12 @@ def _first_day(date: str) -> datetime.date:
 def _full_name(name: str, known: list[str]) -> str:
     """The profile that a short name stands for; any other name is that of a profile of the user."""
     try:
-        return full_name(name, known)
+        return full_profile_name(name, known)
     except TierwiseError:
         return name
 
 
-def _own_price(profile: Profile) -> Price:
+def _own_price(profile: DeviceProfile) -> DevicePrice:
     """``[price]`` of a profile, in US dollars for 10^9 and 10^6 bytes, as it is billed."""
     given: dict[str, Any] = profile.fields["price"]
     rent = sorted(given.keys() - {"usd"})
@@ -242,7 +256,7 @@ def _own_price(profile: Profile) -> Price:
             "included_mib_per_s": given.get("included_mb_per_s", 0.0) / _MB_PER_MIB,
         }
     known = {name: value for name, value in changed.items() if value is not None}
-    return validated(Price, known, f"{profile.file}: [price]", _FIX)
+    return parse_as_model(DevicePrice, known, f"{profile.file}: [price]", _FIX)
 
 
 YEARS = 5.0
@@ -252,7 +266,7 @@ _ROUNDING = 1e-10
 """Of sums in GiB: a tenth of a byte."""
 
 
-class BillPart(Record):
+class BillPart(StrictModel):
     """One part of what a device costs a month: a quantity times its price."""
 
     what: Literal["size", "iops", "throughput", "purchase", "replacement"]
@@ -273,14 +287,16 @@ def bill_part(
     return BillPart(what=what, quantity=quantity, price_each=price_each, per_month=quantity * price_each)
 
 
-def cost_per_month(profile: Profile, prices: Prices, size_bytes: float, years: float = YEARS) -> float | None:
+def cost_per_month(
+    profile: DeviceProfile, prices: PriceList, size_bytes: float, years: float = YEARS
+) -> float | None:
     """Price of a month in the currency of the prices: the sum of :func:`bill_parts`."""
     parts = bill_parts(profile, prices, size_bytes, years)
     return None if parts is None else money_sum(part.per_month for part in parts)
 
 
 def bill_parts(
-    profile: Profile, prices: Prices, size_bytes: float, years: float = YEARS
+    profile: DeviceProfile, prices: PriceList, size_bytes: float, years: float = YEARS
 ) -> list[BillPart] | None:
     """The parts of a month's price in the currency of the prices; ``None`` without a price.
 
@@ -305,13 +321,13 @@ def bill_parts(
     return None if each is None else [bill_part(p.what, p.quantity * members, p.price_each) for p in each]
 
 
-def billed_gib(price: Price, profile: Profile, size_bytes: float) -> float:
+def billed_gib(price: DevicePrice, profile: DeviceProfile, size_bytes: float) -> float:
     """Size that a volume is billed for: needed, allowed and large enough for its speed, in steps."""
     needed = max(size_bytes / GIB, price.least_gib, gib_for_speed(profile))
     return math.ceil(needed / price.step_gib - _ROUNDING) * price.step_gib
 
 
-def largest_gib(prices: Prices, profile: Profile) -> float:
+def largest_gib(prices: PriceList, profile: DeviceProfile) -> float:
     """Size of the largest volume, in whole steps: 0 if none so small has the speed of the profile.
 
     An array without a price of its own has the largest members.
@@ -326,14 +342,14 @@ def largest_gib(prices: Prices, profile: Profile) -> float:
     return largest if billed_gib(price, profile, 0) <= largest else 0.0
 
 
-def gib_for_speed(profile: Profile) -> float:
+def gib_for_speed(profile: DeviceProfile) -> float:
     """Smallest size with the limits that the profile has: of size itself, or of what it provisions."""
     limits = [*profile.fields.get("limits", {}).values(), *profile.fields.get("credits", {}).values()]
     each = [_gib_for(limit, profile) for limit in limits if isinstance(limit, dict) and limit.get("per_gib")]
     return max(each, default=0.0)
 
 
-def _gib_for(limit: Mapping[str, float], profile: Profile) -> float:
+def _gib_for(limit: Mapping[str, float], profile: DeviceProfile) -> float:
     base, per_gib = limit.get("base", 0.0), limit["per_gib"]
     provisioned = limit.get("provisioned")
     if provisioned is None:
@@ -341,7 +357,7 @@ def _gib_for(limit: Mapping[str, float], profile: Profile) -> float:
     return (provisioned - base) / per_gib if provisioned > limit.get("least", 0.0) else 0.0
 
 
-def _rent(price: Price, profile: Profile, size_bytes: float) -> Iterator[BillPart]:
+def _rent(price: DevicePrice, profile: DeviceProfile, size_bytes: float) -> Iterator[BillPart]:
     limits: Mapping[str, Mapping[str, float]] = profile.fields.get("limits", {})
     yield bill_part("size", billed_gib(price, profile, size_bytes), price.per_gib_month or 0.0)
     yield from _iops_rent(price, limits.get("iops", {}).get("provisioned", 0.0))
@@ -351,7 +367,7 @@ def _rent(price: Price, profile: Profile, size_bytes: float) -> Iterator[BillPar
         yield bill_part("throughput", beyond, price.per_mib_per_s_month)
 
 
-def _iops_rent(price: Price, iops: float) -> Iterator[BillPart]:
+def _iops_rent(price: DevicePrice, iops: float) -> Iterator[BillPart]:
     """Each step replaces the rent before it for the I/Os above the step."""
     each, counted = price.per_iops_month, min(price.included_iops, iops)
     for above, next_each in [*price.per_iops_month_above, (math.inf, 0.0)]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.model.input_files import DATA, shipped
+from tierwise.model.input_files import DATA, read_shipped_toml
 
 MEANINGS_FILE = DATA / "profile_keys.toml"
 """What each key means, by kind of device; ``any`` holds the keys of every kind."""
@@ -31,18 +31,18 @@ Keys = dict[str, dict[str, Any]]
 def keys_by_kind() -> dict[str, Keys]:
     """Every key that any shipped profile may have, by kind of device, with the widest bounds."""
     by_kind: dict[str, list[Keys]] = defaultdict(list)
-    texts = profiles.texts()
+    texts = profiles.shipped_profile_texts()
     for name, text in texts.items():
         priced = text.replace("[source]", _PRICE if _RANGE in text else _RANGE + _PRICE, 1)
         noted = {
             profile_keys.pop("path"): profile_keys
             for profile_keys in json.loads(_core.profile_keys(priced, name, texts))
         }
-        by_kind[profiles.load(name).kind].append(noted)
+        by_kind[profiles.load_profile(name).kind].append(noted)
     kinds = {kind: _merged(every) for kind, every in sorted(by_kind.items())}
     for keys in kinds.values():
         for path in [path for path, key in keys.items() if key["form"] == "unread"]:
-            keys.update(_of_another(path, kinds.values()))
+            keys.update(_key_of_other_kind(path, kinds.values()))
         keys.update(_in_mebibytes(keys))
     return kinds
 
@@ -60,7 +60,7 @@ def _in_mebibytes(keys: Keys) -> Keys:
     return converted
 
 
-def _of_another(path: str, kinds: Iterable[Keys]) -> Keys:
+def _key_of_other_kind(path: str, kinds: Iterable[Keys]) -> Keys:
     """A key that no profile of one kind has, with the keys below it, from a kind that has it.
 
     Raises:
@@ -76,7 +76,7 @@ def profile_schema() -> dict[str, Any]:
     The schema knows bounds that hold for a key by itself. Bounds that depend on other keys are checked when
     the profile is read.
     """
-    meanings = shipped(MEANINGS_FILE)
+    meanings = read_shipped_toml(MEANINGS_FILE)
     kinds = {kind: _Kind(kind, keys, meanings) for kind, keys in keys_by_kind().items()}
     definitions: dict[str, Any] = {}
     for kind in kinds.values():

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, digest, parse_toml, read_text
-from tierwise.model.names import file_below, nearest, path_in
-from tierwise.results.measurements import Record
+from tierwise.model.input_files import DATA, digest_of_files, parse_toml, read_text
+from tierwise.model.names import checked_file_below, did_you_mean, nearest_names, path_below
+from tierwise.results.measurements import StrictModel
 
 FOLDER = DATA / "devices"
 
@@ -27,6 +27,13 @@ _MOST_REFERRED = 64
 """Keys of a profile whose values are names of other profiles."""
 
 
+DOUBT = "# Doubt: "
+"""Begins a line of a profile with what it gets wrong: a prediction with the profile repeats it."""
+
+_MEDIUM_TIMES = ("read_us", "program_us", "read_p50_us", "write_p50_us")
+_LEAST_MEDIUM_US = 1.0
+"""Least time of flash or of a volume that is believed; 0 leaves the part out."""
+
 End = Literal["fast", "slow"]
 ENDS: tuple[End, End] = ("fast", "slow")
 """Of the ranges of a profile: all of its numbers at their faster end, or all at their slower one."""
@@ -36,7 +43,7 @@ _TIME = re.compile(r"(?<!_per)_(us|ms|s)$")
 
 
 @dataclass(frozen=True)
-class Profile:
+class DeviceProfile:
     """A validated profile.
 
     Attributes:
@@ -65,9 +72,9 @@ class Profile:
     library: Mapping[str, str]
     core: _core.Profile = field(repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[Callable[..., Profile], tuple[str, Path, Mapping[str, str]]]:
+    def __reduce__(self) -> tuple[Callable[..., DeviceProfile], tuple[str, Path, Mapping[str, str]]]:
         """Its texts, from which another process makes it again without a file."""
-        return _of_texts, (self.text, self.file, dict(self.library))
+        return _profile_of_texts, (self.text, self.file, dict(self.library))
 
     @property
     def is_own(self) -> bool:
@@ -77,7 +84,7 @@ class Profile:
     @property
     def own_digest(self) -> str | None:
         """Of a file of the user's, and those that it refers to: it may change under its name."""
-        return digest([self.text, sorted(self.library.items())]) if self.is_own else None
+        return digest_of_files([self.text, sorted(self.library.items())]) if self.is_own else None
 
     @cached_property
     def fields(self) -> dict[str, Any]:
@@ -86,14 +93,13 @@ class Profile:
         return fields
 
     @cached_property
-    def likes(self) -> tuple[str, ...]:
-        """Names of the profiles that it is like: its own base, the base of that, and so on."""
-        names_above: list[str] = []
-        text = self.text
-        while name := parse_toml(text, str(self.file)).get("like"):
-            names_above.append(name)
-            text = self.library[name]
-        return tuple(names_above)
+    def likes(self) -> tuple[DeviceProfile, ...]:
+        """The profiles that it is like: its own base, the base of that, and so on."""
+        name = parse_toml(self.text, str(self.file)).get("like")
+        if not name:
+            return ()
+        base = self._other(name)
+        return (base, *base.likes)
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -104,7 +110,7 @@ class Profile:
     def _own_ranges(self) -> dict[str, tuple[float, float]]:
         return {key: (least, most) for key, (least, most) in self.fields.get("range", {}).items()}
 
-    def at(self, end: End) -> Profile:
+    def at(self, end: End) -> DeviceProfile:
         """The profile with all of its ranges at one end; itself if it has none."""
         if not self.ranges:
             return self
@@ -113,20 +119,37 @@ class Profile:
             member = self.member.at(end)
             library = {**member.library, self.fields["member"]: member.text}
         if not self._own_ranges:
-            return _of_texts(self.text, self.file, library)
+            return _profile_of_texts(self.text, self.file, library)
         original = f"{self.name}-in-the-middle"
         numbers = [f"{key} = {_end_of(key, pair, end)!r}" for key, pair in self._own_ranges.items()]
         sources = [f'"{key}" = "an end of its range"' for key in self._own_ranges]
         text = "\n".join([f'like = "{original}"', *numbers, "[source]", *sources])
-        return _of_texts(text, self.file, {**library, original: self.text})
+        return _profile_of_texts(text, self.file, {**library, original: self.text})
 
     @cached_property
-    def member(self) -> Profile | None:
+    def doubts(self) -> list[str]:
+        """What a probe wrote into it or what it refers to, and times that no medium reaches."""
+        lines = [line for text in (self.text, *self.library.values()) for line in text.splitlines()]
+        times = {**self.fields, **self.fields.get("latency", {})}
+        return [
+            *(line.removeprefix(DOUBT) for line in lines if line.startswith(DOUBT)),
+            *(
+                f"{key} = {times[key]:g} is less than any device takes: a time in us is meant"
+                for key in _MEDIUM_TIMES
+                if isinstance(times.get(key), int | float)
+                and 0 < times[key] < _LEAST_MEDIUM_US
+                and not self.sources.get(key, "").startswith("measured: tierwise probe")
+            ),
+        ]
+
+    @cached_property
+    def member(self) -> DeviceProfile | None:
         """The device of which an array has several; ``None`` for any other."""
         name = self.fields.get("member")
-        return (
-            _of_texts(self.library[name], self.file.with_name(f"{name}.toml"), self.library) if name else None
-        )
+        return self._other(name) if name else None
+
+    def _other(self, name: str) -> DeviceProfile:
+        return _profile_of_texts(self.library[name], self.file.with_name(f"{name}.toml"), self.library)
 
     @property
     def medium(self) -> str:
@@ -139,17 +162,17 @@ def _end_of(key: str, ends: tuple[float, float], end: End) -> float:
     return ends[0] if is_time == (end == "fast") else ends[1]
 
 
-def names() -> list[str]:
+def profile_names() -> list[str]:
     """Names of the profiles that ship, in alphabetical order."""
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
-def texts() -> dict[str, str]:
+def shipped_profile_texts() -> dict[str, str]:
     """Texts of the profiles that ship, by name; other profiles may refer to them."""
     return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
 
 
-def with_failed_member(profile: Profile) -> Profile:
+def array_with_failed_member(profile: DeviceProfile) -> DeviceProfile:
     """An array as it is after the death of one member.
 
     Raises:
@@ -167,47 +190,83 @@ def with_failed_member(profile: Profile) -> Profile:
         failed_members = "by definition: one member has died"
     """
     library = {**profile.library, f"{profile.name}-whole": profile.text}
-    return _of_texts(text, profile.file.with_name(f"{profile.file.stem}-one-failed.toml"), library)
+    return _profile_of_texts(text, profile.file.with_name(f"{profile.file.stem}-one-failed.toml"), library)
 
 
 @lru_cache(maxsize=1024)
-def is_path(name_or_path: str) -> bool:
+def is_profile_path(name_or_path: str) -> bool:
     """Whether it is the path of a profile's file, not the name of a profile that ships."""
     path = Path(name_or_path)
     return path.suffix == ".toml" or len(path.parts) > 1
 
 
-def load(name_or_path: str) -> Profile:
+def load_profile(name_or_path: str) -> DeviceProfile:
     """Load a profile that ships by its name, also a short one, or any by the path of its TOML file."""
     file = _file_of(name_or_path)
-    return parse(read_text(file, "give a readable TOML file"), file)
+    return parse_profile(read_text(file, "give a readable TOML file"), file)
 
 
-def parse(text: str, file: Path) -> Profile:
+def parse_profile(text: str, file: Path) -> DeviceProfile:
     """Check the text of a profile; ``file`` gives its name and appears in errors."""
-    return _of_texts(text, file, _referred(text, file))
+    return _profile_of_texts(text, file, _referenced_texts(text, file))
 
 
-def texts_of(core: _core.Profile) -> ProfileTexts:
-    """The texts of a compiled profile, from which :func:`compiled` makes it again in another process."""
+def profile_texts_of(core: _core.Profile) -> ProfileTexts:
+    """The texts of a compiled profile: :func:`compile_profile` makes it of them in another process."""
     text, file, library = core.texts
     return text, file, tuple(library.items())
 
 
 @lru_cache
-def compiled(texts: ProfileTexts) -> _core.Profile:
+def compile_profile(texts: ProfileTexts) -> _core.Profile:
     """The profile of these texts, compiled once: the simulator keeps the state of a worn device with it."""
     text, file, library = texts
     try:
         return _core.parse_profile(text, file, dict(library))
     except ValueError as error:
         message, fix = error.args
-        raise TierwiseError(message, fix) from None
+        raise TierwiseError(*_unknown_key_message(message, fix, texts)) from None
 
 
-def _of_texts(text: str, file: Path, library: Mapping[str, str]) -> Profile:
-    core = compiled((text, str(file), tuple(library.items())))
-    return Profile(
+def _unknown_key_message(message: str, fix: str, texts: ProfileTexts) -> tuple[str, str]:
+    """Message and fix with the known key that resembles an unknown one.
+
+    Of a profile that is like another, the crate asks for sources before it knows the keys.
+    """
+    text, file, library = texts
+    path, sourceless, _ = message.removeprefix(f"{file}: ").partition(" has no source")
+    like = parse_toml(text, file).get("like") if sourceless else None
+    if like and (unknown := _unknown_key(path, like, dict(library))):
+        key, known = unknown
+        message, fix = f"{file}: unknown key {key}", f"remove it or use one of: {', '.join(known)}"
+    _, _, key = message.partition(": unknown key ")
+    near = did_you_mean(key.rpartition(".")[2], fix.partition(": ")[2].split(", "), "") if key else ""
+    return message, f"{near} {fix}".strip()
+
+
+def _unknown_key(path: str, like: str, library: dict[str, str]) -> tuple[str, list[str]] | None:
+    """The first part of a path that is no key of the profile, and the keys of its table."""
+    try:
+        noted = json.loads(_core.profile_keys(library[like], like, library))
+    except ValueError:  # that profile is wrong too
+        return None
+    forms = {key["path"]: key["form"] for key in noted}
+    table = ""
+    for part in path.split("."):
+        key = f"{table}{part}"
+        if key not in forms:
+            below = (other.removeprefix(table) for other in forms if other.startswith(table))
+            known = sorted(name for name in below if "." not in name)
+            return (key, known) if known else None  # a table that the profile has not
+        if forms[key] != "table":
+            return None
+        table = f"{key}."
+    return None
+
+
+def _profile_of_texts(text: str, file: Path, library: Mapping[str, str]) -> DeviceProfile:
+    core = compile_profile((text, str(file), tuple(library.items())))
+    return DeviceProfile(
         name=core.name,
         kind=core.kind,
         summary=core.summary,
@@ -222,28 +281,28 @@ def _of_texts(text: str, file: Path, library: Mapping[str, str]) -> Profile:
     )
 
 
-def _referred(text: str, file: Path) -> dict[str, str]:
+def _referenced_texts(text: str, file: Path) -> dict[str, str]:
     """Texts of the profiles that a text refers to, and of those they refer to.
 
     A name is first looked for beside the file that refers to it, then among those that ship.
     """
     library: dict[str, str] = {}
-    waiting = [(text, file.parent)]
+    waiting = [(text, file)]
     while waiting:
-        referring, beside = waiting.pop()
-        for name, key in _references(referring, file).items():
+        referring, named = waiting.pop()
+        for name, key in _references(referring, named).items():
             if name in library:
                 continue
-            if not name or is_path(name):
+            if not name or is_profile_path(name):
                 raise _unknown(file, key, name)
-            places = {FOLDER: path_in(FOLDER, f"{name}.toml")}
-            if beside != FOLDER:
-                places = {beside: file_below(beside, f"{name}.toml"), **places}
+            places = {FOLDER: path_below(FOLDER, f"{name}.toml")}
+            if named.parent != FOLDER:
+                places = {named.parent: checked_file_below(named.parent, f"{name}.toml"), **places}
             folder = next((folder for folder, path in places.items() if path.exists()), None)
             if folder is None:
                 raise _unknown(file, key, name)
             library[name] = read_text(places[folder], "give a readable TOML file")
-            waiting.append((library[name], folder))
+            waiting.append((library[name], places[folder]))
         if len(library) > _MOST_REFERRED:
             raise TierwiseError(f"{file} refers to more than {_MOST_REFERRED} profiles", "refer to fewer")
     return library
@@ -251,28 +310,25 @@ def _referred(text: str, file: Path) -> dict[str, str]:
 
 def _unknown(file: Path, key: str, name: str) -> TierwiseError:
     fix = "name a profile that ships, or a TOML file beside this one"
-    if is_path(name):
+    if is_profile_path(name):
         stem = Path(name).stem
         fix = f'write {key} = "{stem}", which is {stem}.toml beside this file'
     else:
         with suppress(TierwiseError):
-            fix = f'write {key} = "{full_name(name, names())}"'
+            fix = f'write {key} = "{full_profile_name(name, profile_names())}"'
     return TierwiseError(f'{file}: {key} = "{name}" is not a known profile', fix)
 
 
 def _references(text: str, file: Path) -> dict[str, str]:
     """Names that a text refers to, with their keys."""
-    try:
-        table = parse_toml(text, str(file))
-    except TierwiseError:
-        return {}  # the core says what is wrong
+    table = parse_toml(text, str(file))  # its message quotes no line, which may be long or a secret
     return {name: key for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
 
 
 def _file_of(name_or_path: str) -> Path:
-    if is_path(name_or_path):
+    if is_profile_path(name_or_path):
         return Path(name_or_path)
-    return FOLDER / f"{full_name(name_or_path, names())}.toml"
+    return FOLDER / f"{full_profile_name(name_or_path, profile_names())}.toml"
 
 
 _FITS: Sequence[Callable[[str, str], bool]] = (
@@ -284,7 +340,7 @@ _FITS: Sequence[Callable[[str, str], bool]] = (
 """Whether a profile's name without its kind, its end, its beginning or a part of it is what was typed."""
 
 
-def full_name(name: str, known: Sequence[str]) -> str:
+def full_profile_name(name: str, known: Sequence[str]) -> str:
     """The one known profile that a name stands for.
 
     A name is the full name of a profile; or that name without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
@@ -302,7 +358,8 @@ def full_name(name: str, known: Sequence[str]) -> str:
             )
         if matching:
             return matching[0]
-    near = nearest(name, known, 3, cutoff=0.4)
+    in_another_case = [other for other in known if any(fits(other, name.casefold()) for fits in _FITS)]
+    near = in_another_case[:3] or nearest_names(name, known, 3, cutoff=0.4)
     like = f", such as {', '.join(near)}" if near else ""
     fix = f"use one that tierwise device list prints{like}"
     raise TierwiseError(f"unknown device profile {name!r}", f"{fix}, or the path of a TOML file")
@@ -311,7 +368,7 @@ def full_name(name: str, known: Sequence[str]) -> str:
 _FIX = "give a file of the form that docs/how-to/own-device.md describes"
 
 
-class ImportedDrive(Record):
+class ProfileOfMeasuredDrive(StrictModel):
     """A profile made from the files of a measured drive."""
 
     kind: str
@@ -324,7 +381,7 @@ class ImportedDrive(Record):
     """The profile, as TOML."""
 
 
-def import_drive(geometry: Path, seek: Path) -> ImportedDrive:
+def profile_from_drive_files(geometry: Path, seek: Path) -> ProfileOfMeasuredDrive:
     """Make a profile from the files of a drive.
 
     Args:
@@ -337,8 +394,8 @@ def import_drive(geometry: Path, seek: Path) -> ImportedDrive:
     except ValueError as error:
         which, problem = error.args
         raise TierwiseError(f"{geometry if which == 'geometry' else seek}: {problem}", _FIX) from None
-    drive = parse(text, geometry)
-    return ImportedDrive(
+    drive = parse_profile(text, geometry)
+    return ProfileOfMeasuredDrive(
         kind=drive.kind, summary=drive.summary, capacity_bytes=drive.capacity_bytes, text=text
     )
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import np, require
+from tierwise.model.extras import np, require_extra
 from tierwise.model.units import money_sum
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Relaxed:
+class RelaxedSolution:
     """What the relaxed problem says of the best set.
 
     Attributes:
@@ -52,7 +52,7 @@ class Relaxed:
     keep: NDArray[np.bool_]
 
 
-def relaxed(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: float) -> Relaxed:
+def solve_relaxed(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: float) -> RelaxedSolution:
     """Solve the relaxed problem and fill up its set.
 
     Args:
@@ -70,18 +70,18 @@ def relaxed(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: flo
         least_costs: Floats = np.minimum.reduceat(np.where(values >= best, costs, np.inf), starts)
         return least_costs
 
-    price = _price(lambda price: float(cheapest_best(price).sum()) <= budget)
+    price = _price_of_money(lambda price: float(cheapest_best(price).sum()) <= budget)
     values = gains - price * costs
     best = np.maximum.reduceat(values, starts)
     each_best = np.repeat(best, sizes)
     most = float(best.sum()) + price * budget
     preferred = np.where(values >= each_best, -costs, -np.inf)
-    options = _filled(costs, gains, first_best(preferred, starts), sizes, budget)
+    options = _spend_rest(costs, gains, most_preferred_options(preferred, starts), sizes, budget)
     gain = float(gains[options].sum())
-    return Relaxed(options, gain, most, each_best - values <= most - gain + _TOLERANCE)
+    return RelaxedSolution(options, gain, most, each_best - values <= most - gain + _TOLERANCE)
 
 
-def first_best(preferred: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def most_preferred_options(preferred: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Number of the most preferred option of each database, the first of equals."""
     sizes = np.diff(np.append(starts, len(preferred)))
     best = np.repeat(np.maximum.reduceat(preferred, starts), sizes)
@@ -90,7 +90,7 @@ def first_best(preferred: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64
     return first
 
 
-def _price(affordable: Callable[[float], bool]) -> float:
+def _price_of_money(affordable: Callable[[float], bool]) -> float:
     """The lowest price of money at which the best options can be paid, found by halving."""
     if affordable(0.0):
         return 0.0
@@ -103,7 +103,7 @@ def _price(affordable: Callable[[float], bool]) -> float:
     return high
 
 
-def _filled(
+def _spend_rest(
     costs: Floats, gains: Floats, options: NDArray[np.int64], sizes: NDArray[np.int64], budget: float
 ) -> NDArray[np.int64]:
     """A set after the rest of its budget is spent on exchanges, the greatest gain first."""
@@ -128,7 +128,7 @@ _SCALE = 1e4
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenOptions:
     """A set of options.
 
     Attributes:
@@ -146,7 +146,7 @@ class Choice:
 
 def require_solver() -> None:
     """Check that the solver is installed."""
-    require("cluster", "the best set of moves", ["scipy"])
+    require_extra("cluster", "the best set of moves", ["scipy"])
 
 
 class Knapsack:
@@ -172,7 +172,7 @@ class Knapsack:
         """Of the cheapest set."""
         return money_sum(np.minimum.reduceat(self._costs, self._starts))
 
-    def best(self, gains: Floats, budget: float | None, gap: float = 0.0) -> Choice:
+    def best(self, gains: Floats, budget: float | None, gap: float = 0.0) -> ChosenOptions:
         """The set with the greatest gain; of options of one database with the same gain, the cheapest.
 
         Args:
@@ -183,17 +183,19 @@ class Knapsack:
             TierwiseError: no set costs so little, or none was found in a minute.
         """
         if budget is not None and budget < self.least_cost:
-            least = numbers.cents(numbers.budget_for(self.least_cost))
+            least = numbers.cents_text(numbers.least_budget_text(self.least_cost))
             raise TierwiseError(
                 f"--budget: the least that databases must have costs {least} "
-                f"{numbers.per_month(self._currency)}",
+                f"{numbers.per_month_unit(self._currency)}",
                 "give a greater budget, or a greater p99 in --weights",
             )
         worth = self._undominated(gains)
         if budget is None:
-            return self._choice(first_best(np.where(worth, gains, -np.inf), self._starts), gains, 0.0)
+            return self._choice(
+                most_preferred_options(np.where(worth, gains, -np.inf), self._starts), gains, 0.0
+            )
         budget += _ROUNDING  # less than any two costs differ by
-        near = relaxed(self._costs, gains, self._starts, budget)
+        near = solve_relaxed(self._costs, gains, self._starts, budget)
         if (more := near.most - near.gain) <= gap * near.gain:
             return self._choice(near.options, gains, more / near.gain if more > 0 else 0.0)
         worth &= near.keep
@@ -205,7 +207,7 @@ class Knapsack:
             solution = self._solved(gains[open_], np.flatnonzero(open_), left, gap)
             preferred[open_] = solution.x
             absolute_gap = float(solution.mip_gap or 0.0) * abs(float(gains[open_] @ solution.x))
-        choice = self._choice(first_best(preferred, self._starts), gains, 0.0)
+        choice = self._choice(most_preferred_options(preferred, self._starts), gains, 0.0)
         absolute_gap /= abs(choice.gain) or 1.0
         return replace(choice, gap=absolute_gap if absolute_gap > _ROUNDING else 0.0)
 
@@ -214,7 +216,7 @@ class Knapsack:
         owners, owner = np.unique(self._owner[options], return_inverse=True)
         count = len(options)
         one_each = self._sparse.csr_array((np.ones(count), (owner, np.arange(count))), (len(owners), count))
-        with _silent():
+        with _silenced_solver():
             solution = self._optimize.milp(
                 -_SCALE / max(float(np.abs(gains).max()), 1e-12) * gains,
                 integrality=np.ones(count),
@@ -245,14 +247,14 @@ class Knapsack:
         kept[order] = np.append(True, height[1:] > most[:-1])
         return kept
 
-    def _choice(self, chosen: NDArray[np.int64], gains: Floats, gap: float) -> Choice:
+    def _choice(self, chosen: NDArray[np.int64], gains: Floats, gap: float) -> ChosenOptions:
         """The set of these options, which are numbers among all."""
         options = tuple(int(number) for number in chosen - self._starts)
-        return Choice(options, self.gain(options, gains), money_sum(self._costs[chosen]), gap)
+        return ChosenOptions(options, self.gain(options, gains), money_sum(self._costs[chosen]), gap)
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def _silenced_solver() -> Iterator[None]:
     """Keep standard output clean: HiGHS of scipy 1.17.1 prints lines there that no option stops."""
     try:
         kept = os.dup(1)

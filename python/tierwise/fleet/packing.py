@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
-from tierwise.advise import Costs, Terms
-from tierwise.advise.costs import parse_share
-from tierwise.cluster.remote import opened
-from tierwise.device_models.profiles import Profile
-from tierwise.fleet.catalogue import RecordingAt
+from tierwise.advise import PaymentTerms, PlacementCosts
+from tierwise.advise.costs import parse_percentage
+from tierwise.cluster.remote import local_recording_copy
+from tierwise.device_models.profiles import DeviceProfile
+from tierwise.fleet.database_options import FleetOption, NewLogDevice
+from tierwise.fleet.fleet_databases import RecordingLocation
 from tierwise.fleet.knapsack import Knapsack
-from tierwise.fleet.options import FleetOption, LogDevice
 from tierwise.fleet.records import (
     FleetAdvice,
     FleetDatabase,
@@ -29,11 +29,12 @@ from tierwise.fleet.records import (
 )
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np
+from tierwise.model.numbers import percent_text
 from tierwise.model.placement import Role
 from tierwise.model.units import money_sum
 from tierwise.predict import Predictor, Scenario, predict_together
-from tierwise.predict.devices import given
 from tierwise.predict.model_error import ModelError
+from tierwise.predict.named_devices import using_profiles
 
 
 class JointReplays:
@@ -41,12 +42,12 @@ class JointReplays:
 
     def __init__(
         self,
-        recordings: Sequence[RecordingAt],
+        recordings: Sequence[RecordingLocation],
         *,
         most_open: int,
         seeds: int,
         fresh: bool = False,
-        profiles: Sequence[Profile] = (),
+        profiles: Sequence[DeviceProfile] = (),
         model_error: ModelError | None = None,
     ) -> None:
         self._uris: Mapping[str, str] = {recording.name: recording.uri for recording in recordings}
@@ -56,7 +57,7 @@ class JointReplays:
 
     def __call__(self, members: Sequence[tuple[FleetDatabase, FleetOption]]) -> list[SharedDatabase]:
         """The figures of each database with the device of its log shared by all."""
-        with given(self._profiles):
+        with using_profiles(self._profiles):
             predictors = {database.name: self._predictor(database.name) for database, _ in members}
             scenarios = {database.name: _scenario(option) for database, option in members}
             answers = predict_together(predictors, scenarios, seeds=self._seeds)
@@ -79,7 +80,7 @@ class JointReplays:
         if name not in self._open:
             while len(self._open) >= self._most_open:
                 self._open.popitem(last=False)
-            with opened(self._uris[name]) as folder:
+            with local_recording_copy(self._uris[name]) as folder:
                 predictor = Predictor.open(
                     folder, seeds=self._seeds, model_error=self._model_error, fresh=self._fresh
                 )
@@ -102,7 +103,7 @@ _LEAST_SAVED = 1.0
 """Money a month that each further log must save, in the currency of the prices: sharing has a risk."""
 
 
-class Together(Protocol):
+class SharedLogReplay(Protocol):
     """Replays databases, each with an option, whose logs share one device."""
 
     def __call__(self, members: Sequence[tuple[FleetDatabase, FleetOption]]) -> list[SharedDatabase]:
@@ -110,7 +111,7 @@ class Together(Protocol):
 
 
 @dataclass(frozen=True)
-class ShareLimits:
+class SharingLimits:
     """What sharing may cost.
 
     Attributes:
@@ -128,7 +129,7 @@ class ShareLimits:
         Raises:
             TierwiseError: no percentage below 100.
         """
-        lost = parse_share(loss, "--share-loss") if loss else 1 - cls.least_kept
+        lost = parse_percentage(loss, "--share-loss") if loss else 1 - cls.least_kept
         if lost >= 1:
             raise TierwiseError(f"--share-loss: {loss} leaves nothing", "write for example 10%")
         return cls(1 - lost, most_databases or cls.most_databases)
@@ -153,7 +154,11 @@ class Packing:
     """Packs that grow one database at a time."""
 
     def __init__(
-        self, databases: Sequence[FleetDatabase], costs: Costs, together: Together, limits: ShareLimits
+        self,
+        databases: Sequence[FleetDatabase],
+        costs: PlacementCosts,
+        together: SharedLogReplay,
+        limits: SharingLimits,
     ) -> None:
         self._databases, self._costs, self._together = databases, costs, together
         self.limits = limits
@@ -215,7 +220,7 @@ class Packing:
         """Give up the device that a database had to itself."""
         self.packs = [pack for pack in self.packs if set(pack.members) != {number}]
 
-    def log_device(self, number: int, option: int) -> LogDevice | None:
+    def log_device(self, number: int, option: int) -> NewLogDevice | None:
         """The new device of the log, if an option moves it."""
         return self._databases[number].options[option].log_device
 
@@ -238,11 +243,11 @@ class Packing:
         kept = [log.kept.value for log in logs] or [1.0] * len(members)
         each = [(self._databases[number], option) for number, option in members.items()]
         return sum(
-            database.importance * (1 - 1 / (database.options[option].speedup.value * share))
+            database.importance * (1 - 1 / (database.options[option].counted_speedup * share))
             for (database, option), share in zip(each, kept, strict=True)
         )
 
-    def _loads(self, members: Mapping[int, int]) -> list[LogDevice]:
+    def _loads(self, members: Mapping[int, int]) -> list[NewLogDevice]:
         return [load for number, option in members.items() if (load := self.log_device(number, option))]
 
     def _problem(self, members: Mapping[int, int]) -> str | None:
@@ -296,7 +301,7 @@ class Packing:
         if bound_us is not None and (log.p99_us is None or log.p99_us.high > bound_us):
             return f"{database.name} would not surely reach its p99"
         if log.kept.low < self.limits.least_kept:
-            return f"{database.name} would keep {log.kept.low:.0%} of its rate"
+            return f"{database.name} would keep {percent_text(log.kept.low)} of its rate"
         if option.speedup.value >= 1 > option.speedup.value * log.kept.value:
             return f"{database.name} would be slower than recorded"
         return None
@@ -308,7 +313,9 @@ _LEAST_GAIN = 1e-9
 """More gain than the rounding of sums."""
 
 
-def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: ShareLimits) -> FleetAdvice:
+def advice_with_shared_logs(
+    advice: FleetAdvice, terms: PaymentTerms, together: SharedLogReplay, limits: SharingLimits
+) -> FleetAdvice:
     """The advice, with the logs that it moves packed on shared devices.
 
     In each round, the new devices of logs in the set are packed, each with all that its database puts on it.
@@ -317,13 +324,13 @@ def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: 
     keep their option and only get further neighbours, so no round spends more than the budget.
     """
     databases, budget = advice.databases, advice.budget_per_month
-    packing = Packing(databases, Costs({}, terms), together, limits)
+    packing = Packing(databases, PlacementCosts({}, terms), together, limits)
     chosen = [database.chosen for database in databases]
     for left in reversed(range(_ROUNDS)):
         packing.begin(chosen)
         if budget is None:
             break
-        _join(packing, databases, chosen, budget)
+        _grow_packs(packing, databases, chosen, budget)
         better = _best_set(packing, databases, chosen, budget)
         if not left or _set_gain(databases, better) <= _set_gain(databases, chosen) + _LEAST_GAIN:
             break
@@ -331,7 +338,9 @@ def with_sharing(advice: FleetAdvice, terms: Terms, together: Together, limits: 
     return advice.changed(sharing=_record(advice, packing, chosen))
 
 
-def _join(packing: Packing, databases: Sequence[FleetDatabase], chosen: list[int], budget: float) -> None:
+def _grow_packs(
+    packing: Packing, databases: Sequence[FleetDatabase], chosen: list[int], budget: float
+) -> None:
     """Let databases join packs, the greatest gain first; ``chosen`` then has their options."""
     candidates = sorted(
         (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tierwise.advise.costs import UsedPrice
-from tierwise.fleet.catalogue import LeftOutRecording
-from tierwise.fleet.options import FleetOption
+from tierwise.advise.costs import PriceSource
+from tierwise.fleet.database_options import FleetOption
+from tierwise.fleet.fleet_databases import SkippedRecording
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 
-class DatabaseMove(Record):
+class DatabaseMove(StrictModel):
     """One role of one database to a device."""
 
     database: str
@@ -19,7 +19,7 @@ class DatabaseMove(Record):
     device: str
 
 
-class SharedDatabase(Record):
+class SharedDatabase(StrictModel):
     """One database whose log is on a shared device."""
 
     database: str
@@ -39,7 +39,7 @@ class SharedDatabase(Record):
     """The same on the shared device."""
 
 
-class SharedDevice(Record):
+class SharedDevice(StrictModel):
     """One device for the logs of several databases."""
 
     name: str
@@ -56,7 +56,7 @@ class SharedDevice(Record):
     """The second less the first."""
 
 
-class SeparateLog(Record):
+class SeparateLog(StrictModel):
     """A log that has a new device to itself."""
 
     database: str
@@ -65,7 +65,7 @@ class SeparateLog(Record):
     """Why it shares none."""
 
 
-class FleetSharing(Record):
+class FleetSharing(StrictModel):
     """The best set with the logs that it moves packed on shared devices, and what the saved money buys."""
 
     least_kept: float
@@ -100,7 +100,7 @@ class FleetMove(DatabaseMove):
     """Share of the draws in which it is in the best set."""
 
 
-class FleetDatabase(Record):
+class FleetDatabase(StrictModel):
     """One database, its options and the one that the best set has."""
 
     name: str
@@ -135,7 +135,7 @@ class FleetDatabase(Record):
         return [DatabaseMove(database=self.name, role=role, device=device) for role, device in places]
 
 
-class Curve(Record):
+class BudgetPoint(StrictModel):
     """The best set for one budget."""
 
     budget_per_month: float
@@ -146,7 +146,7 @@ class Curve(Record):
     """Its share of all that could be gained."""
 
 
-class NextMoney(Record):
+class ExtraBudget(StrictModel):
     """What more money would buy."""
 
     more_per_month: float
@@ -161,7 +161,7 @@ class NextMoney(Record):
     """Moves in the present set only."""
 
 
-class FleetRemark(Record):
+class FleetRemark(StrictModel):
     """A sentence on some databases."""
 
     text: str
@@ -169,7 +169,7 @@ class FleetRemark(Record):
     """Their names."""
 
 
-class FleetAdvice(Record):
+class FleetAdvice(StrictModel):
     """The best set of moves of a fleet under one budget."""
 
     devices: list[str]
@@ -181,7 +181,7 @@ class FleetAdvice(Record):
     """Those that were advised on."""
     frozen: list[str]
     """Names of databases that stay as they are, by the weights."""
-    left_out: list[LeftOutRecording]
+    left_out: list[SkippedRecording]
     """Recordings that could not be used."""
     gain: float
     """Of the best set: the sum over databases of importance times the share of a transaction's time saved."""
@@ -197,9 +197,9 @@ class FleetAdvice(Record):
     """How much more another set may gain at most, as a share; 0 if this one is proved to be the best."""
     moves: list[FleetMove]
     """Those of the best set, then others that are in the best set of any draw, the surest first."""
-    curve: list[Curve]
+    curve: list[BudgetPoint]
     """The best set for other budgets, ascending."""
-    next: NextMoney | None
+    next: ExtraBudget | None
     """What more money would buy; null without a budget."""
     sharing: FleetSharing | None = None
     """The set with logs on shared devices; null if that was not asked for."""
@@ -207,7 +207,7 @@ class FleetAdvice(Record):
     """How often speed-ups were drawn from their intervals."""
     seed: int
     """Of the draws."""
-    prices: list[UsedPrice]
+    prices: list[PriceSource]
     """Source and date of the price of each device."""
     notes: list[FleetRemark]
     """Further sentences."""

@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tierwise.fleet.knapsack import Choice, Knapsack
-from tierwise.fleet.options import FleetOption
-from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
+from tierwise.fleet.database_options import FleetOption
+from tierwise.fleet.knapsack import ChosenOptions, Knapsack
+from tierwise.fleet.records import BudgetPoint, DatabaseMove, ExtraBudget, FleetDatabase, FleetMove
 from tierwise.model.extras import np
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate
@@ -28,15 +28,16 @@ _DEVIATIONS = 1.959964
 """Half width of a 95 % interval, in standard deviations."""
 
 
-def drawn_speedups(databases: Sequence[Sequence[FleetOption]], seed: int, draws: int) -> Iterator[Floats]:
+def sample_speedups(databases: Sequence[Sequence[FleetOption]], seed: int, draws: int) -> Iterator[Floats]:
     """Speed-ups of every option, database after database, for each draw.
 
-    Recorded placements have 1. No speed-up exceeds the bound from the recorded waits.
+    Recorded placements have 1. What cannot be told from staying is drawn around 1. No speed-up exceeds the
+    bound from the recorded waits.
     """
     rng = np.random.default_rng(seed)
     options = [option for each in databases for option in each]
     owner = np.repeat(np.arange(len(databases)), [len(each) for each in databases])
-    values = np.array([option.speedup.value for option in options])
+    values = np.array([option.counted_speedup for option in options])
     seeds = np.array([option.seed_half_width if option.placement else 0.0 for option in options])
     below, above = (np.array([_rest(option, end) for option in options]) for end in ("low", "high"))
     most = np.array([option.most_speedup or np.inf for option in options])
@@ -65,7 +66,9 @@ Moved = tuple[str, Role, str]
 """Database, role and device."""
 
 
-def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Iterable[Floats]) -> Estimate | None:
+def gain_share(
+    knapsack: Knapsack, best: ChosenOptions, full: ChosenOptions, drawn: Iterable[Floats]
+) -> Estimate | None:
     """Gain of the best set over that of the best without a budget; the sets are the same in every draw."""
     if full.gain <= 0:
         return None
@@ -79,7 +82,7 @@ def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Iterable[F
     return Estimate(value=value, low=min(float(low), value), high=max(float(high), value))
 
 
-def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> list[FleetMove]:
+def moves_by_certainty(databases: Sequence[FleetDatabase], draws: Sequence[ChosenOptions]) -> list[FleetMove]:
     """The moves of the best set, then others of the sets of draws, the surest first."""
     chosen = {_key(move) for database in databases for move in database.moves(database.chosen)}
     counts: Counter[Moved] = Counter()
@@ -99,29 +102,31 @@ def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> l
     return sorted(moves, key=lambda move: (not move.chosen, -move.draws_share, _key(move)))
 
 
-def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None) -> list[Curve]:
+def budget_curve(
+    knapsack: Knapsack, gains: Floats, full: ChosenOptions, budget: float | None
+) -> list[BudgetPoint]:
     """The best sets from no money, or the least that must be spent, to the price of all gains, each once."""
     least = max(knapsack.least_cost, 0.0)
     steps = [least + (full.cost - least) * (number / _POINTS) ** 2 for number in range(_POINTS + 1)]
     asked = [] if budget is None else [budget]
-    points: list[Curve] = []
+    points: list[BudgetPoint] = []
     for limit in sorted({*(steps if full.cost > least else [least]), *asked}):
         best = knapsack.best(gains, limit, 0.0 if limit == budget else NEAR)
         share = best.gain / full.gain if full.gain > 0 else 0.0
         if points and share <= points[-1].gain_share and limit != budget:
             continue  # the set for less money is as good
-        points.append(Curve(budget_per_month=limit, cost_per_month=best.cost, gain_share=share))
+        points.append(BudgetPoint(budget_per_month=limit, cost_per_month=best.cost, gain_share=share))
     return points
 
 
-def next_money(
+def extra_budget(
     knapsack: Knapsack,
     gains: Floats,
-    full: Choice,
-    best: Choice,
+    full: ChosenOptions,
+    best: ChosenOptions,
     budget: float,
     databases: Sequence[FleetDatabase],
-) -> NextMoney:
+) -> ExtraBudget:
     """What ``NEXT_PER_MONTH`` more than the budget would buy."""
     more = knapsack.best(gains, budget + NEXT_PER_MONTH)
     before = {_key(move): move for database in databases for move in database.moves(database.chosen)}
@@ -130,7 +135,7 @@ def next_money(
         for database, number in zip(databases, more.options, strict=True)
         for move in database.moves(number)
     }
-    return NextMoney(
+    return ExtraBudget(
         more_per_month=NEXT_PER_MONTH,
         cost_per_month=more.cost - best.cost,
         gain_share=(more.gain - best.gain) / full.gain if full.gain > 0 else 0.0,

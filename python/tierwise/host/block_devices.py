@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.host.mounts import device_in_use_by
+from tierwise.host.mounts import device_in_use_text
 from tierwise.model.errors import HostError, TierwiseError, os_errors
 
+_BLOCKS = Path("/sys/block")
 _CONTROL = Path("/dev/loop-control")
 # From linux/loop.h. A struct loop_config: file, block size, and a struct loop_info64 with only its flags.
 _LOOP_CLR_FD = 0x4C01
@@ -43,13 +44,13 @@ def attach_loop(file: Path) -> Path:
     """
     try:
         with _opened(file, os.O_RDWR) as backing, _opened(_CONTROL, os.O_RDWR) as control:
-            while not _configured(device := _free_device(control), backing):
+            while not _try_attach(device := _free_device(control), backing):
                 continue
     except OSError as error:
         name = error.filename or file
         raise HostError(f"no loop device: {name}: {error.strerror}", "use Linux 5.10 or later") from error
     if _attribute(device, "loop/dio").read_text().strip() != "1":
-        detach(device)
+        detach_loop(device)
         raise HostError(f"{device}: no direct I/O on {file}", "use Linux 5.10 or later")
     return device
 
@@ -58,7 +59,7 @@ def _free_device(control: int) -> Path:
     return Path(f"/dev/loop{fcntl.ioctl(control, _LOOP_CTL_GET_FREE)}")
 
 
-def _configured(device: Path, backing: int) -> bool:
+def _try_attach(device: Path, backing: int) -> bool:
     """Attach a free device to an open file; ``False`` if another process was first."""
     settings = struct.pack(_LOOP_CONFIG, backing, 0, _LO_FLAGS_DIRECT_IO)
     with _opened(device, os.O_RDWR) as descriptor:
@@ -81,7 +82,7 @@ def _opened(path: Path, flags: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportedCaches:
     """What the kernel is told of an emulated disk."""
 
     rotational: bool
@@ -89,7 +90,7 @@ class Reported:
     """Whether the disk has a volatile write cache; the kernel sends flushes to no other."""
 
 
-def configure(device: Path, disk: Reported) -> None:
+def set_queue_attributes(device: Path, disk: ReportedCaches) -> None:
     """Set every queue attribute: a loop device inherits them from its last user, others have defaults."""
     settings = {
         "scheduler": "none",
@@ -106,43 +107,44 @@ def configure(device: Path, disk: Reported) -> None:
             _attribute(device, f"queue/{name}").write_text(value)
 
 
-def loops_below(directory: Path) -> list[Path]:
+def loop_devices_below(directory: Path) -> list[Path]:
     """Loop devices whose backing files lie below a directory."""
     devices = []
-    for block in Path("/sys/block").glob("loop*"):
+    for block in _BLOCKS.glob("loop*"):
         with contextlib.suppress(OSError):
-            if Path((block / "loop/backing_file").read_text().strip()).is_relative_to(directory):
+            backing = os.fsdecode((block / "loop/backing_file").read_bytes()).removesuffix("\n")
+            if Path(backing).is_relative_to(directory):
                 devices.append(Path("/dev") / block.name)
     return devices
 
 
-def served_to(home: Path) -> list[Path]:
+def devices_of_disk(home: Path) -> list[Path]:
     """Block devices of the server of the disk whose files are in ``home``, also of one that has died."""
     return [Path(device) for device in _core.block_devices(str(home))]
 
 
-def require_unused(device: Path) -> None:
+def require_device_unused(device: Path) -> None:
     """Refuse a device, if it is still there, that a process has open.
 
     Raises:
         TierwiseError: naming the users.
     """
-    if _attribute(device, "dev").exists() and (users := device_in_use_by(number(device))):
+    if _attribute(device, "dev").exists() and (users := device_in_use_text(device_number(device))):
         raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
 
 
-def detach(device: Path) -> None:
+def detach_loop(device: Path) -> None:
     """Detach a loop device from its file and wait until it is free."""
-    let_go(device)
+    detach_loop_lazily(device)
     deadline = time.monotonic() + _GONE_AFTER_S
     while _attribute(device, "loop/backing_file").exists():
         if time.monotonic() > deadline:
-            users = device_in_use_by(number(device)) or "is in use"
+            users = device_in_use_text(device_number(device)) or "is in use"
             raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
         time.sleep(0.005)
 
 
-def let_go(device: Path) -> None:
+def detach_loop_lazily(device: Path) -> None:
     """Detach a loop device from its file, now or when its last user closes it.
 
     First the kernel gets its own setting back: a next user who inherits write-through would lose every flush.
@@ -164,7 +166,7 @@ def drop_buffers(device: Path, *, unused: bool = False) -> None:
         with _opened(device, os.O_RDONLY | (os.O_EXCL if unused else 0)) as descriptor:
             fcntl.ioctl(descriptor, _BLKFLSBUF, 0)
     except OSError as error:
-        users = device_in_use_by(number(device)) or "is in use"
+        users = device_in_use_text(device_number(device)) or "is in use"
         problem = users if error.errno == errno.EBUSY else error.strerror
         raise TierwiseError(f"{device} {problem}", "end what uses it, then try again") from None
 
@@ -178,11 +180,11 @@ def is_readable(device: Path) -> bool:
         return False
 
 
-def number(device: Path) -> tuple[int, int]:
+def device_number(device: Path) -> tuple[int, int]:
     """Major and minor number, as in the mount table."""
     major, minor = _attribute(device, "dev").read_text().split(":")
     return int(major), int(minor)
 
 
 def _attribute(device: Path, name: str) -> Path:
-    return Path("/sys/block") / device.name / name
+    return _BLOCKS / device.name / name

@@ -72,24 +72,24 @@ def _make(hierarchy: Path | None, name: str) -> Path | None:
     try:
         (hierarchy / PARENT).mkdir(exist_ok=True)
         if hierarchy == _unified():
-            _pass_on(hierarchy)
+            _delegate_controllers(hierarchy)
         (hierarchy / PARENT / name).mkdir(exist_ok=True)
     except OSError:
         return None
     return hierarchy / PARENT / name
 
 
-def _pass_on(root: Path) -> None:
+def _delegate_controllers(root: Path) -> None:
     """Delegate the machine's controllers to tierwise's groups; ignore what the kernel refuses."""
     added = _controllers(root).intersection(_CONTROLLERS) - _controllers(root, "cgroup.subtree_control")
     with contextlib.suppress(OSError):
         if added:
             os.setxattr(root / PARENT, _ADDED, " ".join({*added, *_added(root)}).encode("ascii"))
-            _switch(root, "+", added)
-    _switch(root / PARENT, "+", _controllers(root / PARENT).intersection(_CONTROLLERS))
+            _switch_controllers(root, "+", added)
+    _switch_controllers(root / PARENT, "+", _controllers(root / PARENT).intersection(_CONTROLLERS))
 
 
-def _switch(group: Path, sign: Literal["+", "-"], controllers: Iterable[str]) -> None:
+def _switch_controllers(group: Path, sign: Literal["+", "-"], controllers: Iterable[str]) -> None:
     """Enable (``+``) or disable (``-``) controllers for child groups; ignore what the kernel refuses."""
     for controller in controllers:
         with contextlib.suppress(OSError):
@@ -120,15 +120,15 @@ def _remove(hierarchy: Path | None, name: str) -> None:
     added = _added(hierarchy)
     with contextlib.suppress(OSError):
         (hierarchy / PARENT).rmdir()
-        _switch(hierarchy, "-", added)
+        _switch_controllers(hierarchy, "-", added)
 
 
-def make_process_group(name: str) -> None:
+def make_process_cgroup(name: str) -> None:
     """Make a group for one process and its descendants, where there are groups."""
     _make(_unified(), name)
 
 
-def enter_process_group(name: str, pid: int) -> None:
+def enter_process_cgroup(name: str, pid: int) -> None:
     """Move a process, which has no children yet, into the group made for it."""
     unified = _unified()
     if unified is not None:
@@ -136,7 +136,7 @@ def enter_process_group(name: str, pid: int) -> None:
             (unified / PARENT / name / "cgroup.procs").write_text(str(pid))
 
 
-def enter_block_io_group(name: str, pid: int) -> None:
+def enter_block_io_cgroup(name: str, pid: int) -> None:
     """Move a just-started process and its future children to the block I/O group of that name."""
     hierarchy = _block_io()
     group = None if hierarchy == _unified() else _make(hierarchy, name)
@@ -145,13 +145,13 @@ def enter_block_io_group(name: str, pid: int) -> None:
             (group / "cgroup.procs").write_text(str(pid))
 
 
-def process_group_members(name: str) -> list[int]:
+def process_cgroup_members(name: str) -> list[int]:
     """Pids in the group of that name, zombies included; none if there is no such group."""
     unified = _unified()
-    return [] if unified is None else members(unified / PARENT / name)
+    return [] if unified is None else cgroup_members(unified / PARENT / name)
 
 
-def members(group: Path) -> list[int]:
+def cgroup_members(group: Path) -> list[int]:
     """Pids in a group, zombies included; none if there is no such group."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text("ascii").split()]
@@ -159,18 +159,18 @@ def members(group: Path) -> list[int]:
         return []
 
 
-def remove_process_group(name: str) -> None:
+def remove_process_cgroup(name: str) -> None:
     """Remove the groups of a process that has ended."""
     for hierarchy in {_unified(), _block_io()}:
         _remove(hierarchy, name)
 
 
-def memory_version() -> int | None:
+def memory_cgroup_version() -> int | None:
     """Version of the control groups that have the memory controller; ``None`` if none has."""
     return _version(_memory())
 
 
-def block_io_version() -> int | None:
+def block_io_cgroup_version() -> int | None:
     """Version of the control groups that have the controller of block I/O; ``None`` if none has."""
     return _version(_block_io())
 
@@ -179,7 +179,7 @@ def _version(hierarchy: Path | None) -> int | None:
     return None if hierarchy is None else 2 if hierarchy == _unified() else 1
 
 
-def wait_until_joined(pid: int) -> None:
+def wait_until_in_cgroup(pid: int) -> None:
     """Wait until a process that was just started has joined the group made for it.
 
     A process starts in its parent's group. When it joins its own, it leaves any group it was moved to before.
@@ -195,13 +195,13 @@ def wait_until_joined(pid: int) -> None:
 def _unified_group_of(pid: int) -> str:
     """Path of a process's group below the unified hierarchy's root; empty if it has ended."""
     try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
+        lines = os.fsdecode(Path(f"/proc/{pid}/cgroup").read_bytes()).split("\n")
     except OSError:
         return ""
     return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
 
 
-def make_server_groups(name: str) -> None:
+def make_disk_server_cgroups(name: str) -> None:
     """Make groups for a disk server that its starter is about to start, and whose entry it has made.
 
     If the server made them itself, one that is starting while its disk is undone would leave them behind.
@@ -210,7 +210,7 @@ def make_server_groups(name: str) -> None:
         _make(hierarchy, name)
 
 
-def enter_server_groups(name: str) -> None:
+def enter_disk_server_cgroups(name: str) -> None:
     """Move the calling process, a disk server, out of its starter's groups into those made for it.
 
     A server whose memory is charged to the group of its users deadlocks: the users wait for memory,
@@ -222,7 +222,7 @@ def enter_server_groups(name: str) -> None:
             (hierarchy / PARENT / name / "cgroup.procs").write_text("0")
 
 
-def remove_server_groups(name: str) -> None:
+def remove_disk_server_cgroups(name: str) -> None:
     """Remove the groups of a server that has ended."""
     for hierarchy in {_memory(), _unified()}:
         _remove(hierarchy, name)
@@ -244,14 +244,14 @@ class MemoryLimit:
     """
 
     size_bytes: int
-    entry: ledger.Entry
+    entry: ledger.LedgerEntry
     group: Path
 
     @classmethod
     def make(cls, size_bytes: int) -> Self:
         """Make a limit with no processes in it yet."""
         cls.require_size(size_bytes)
-        if (reason := impossible()) is not None:
+        if (reason := memory_limit_obstacle()) is not None:
             raise TierwiseError(f"memory: {reason}", "leave memory out of the study, or mend that")
         name = f"memory-{secrets.token_hex(4)}"
         entry = ledger.add("limit", name)
@@ -273,9 +273,9 @@ class MemoryLimit:
 
     def confine(self, pid: int) -> None:
         """Confine a process, all its descendants, and the children that they fork later."""
-        wait_until_joined(pid)
+        wait_until_in_cgroup(pid)
         confined: set[int] = set()
-        while new := cpu.tree(pid) - confined:
+        while new := cpu.process_tree(pid) - confined:
             for group in new:
                 # A child may end on the way; what it had forked is still found by its parent.
                 with contextlib.suppress(ProcessLookupError):
@@ -301,19 +301,19 @@ class MemoryLimit:
         self.remove()
 
 
-def impossible() -> str | None:
+def memory_limit_obstacle() -> str | None:
     """Reason why memory cannot be limited here, or ``None`` if it can."""
     if os.geteuid() != 0:
         return "only root can limit a server's memory"
-    if memory_version() is None:
+    if memory_cgroup_version() is None:
         return "this machine has no memory control group"
     return None
 
 
-def remove(entry: ledger.Entry) -> None:
+def remove(entry: ledger.LedgerEntry) -> None:
     """Undo an entry of the ledger; kill processes that are still in the group."""
     hierarchy = _memory()
-    for pid in [] if hierarchy is None else members(hierarchy / PARENT / entry.name):
+    for pid in [] if hierarchy is None else cgroup_members(hierarchy / PARENT / entry.name):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     _remove(hierarchy, entry.name)

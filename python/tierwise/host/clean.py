@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.host import cgroups, ledger, mounts, processes
-from tierwise.host.disk.teardown import take_down
+from tierwise.host import cgroups, ledger, processes
+from tierwise.host.disk.disk_teardown import take_down_disk
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
 
@@ -24,9 +24,9 @@ class Cleanup(BaseModel):
     """Kind and name of each entry of the ledger, such as `disk log-ssd`."""
 
 
-def pending() -> list[str]:
+def pending_cleanup() -> list[str]:
     """What :func:`clean` would undo, a line each."""
-    with ledger.locked():
+    with ledger.hold_lock():
         entries = [entry for kind in _UNDO for entry in ledger.entries(kind) if not entry.owner.alive]
     return [f"{entry.kind} {entry.name}" for entry in entries]
 
@@ -41,8 +41,8 @@ def clean() -> list[str]:
         TierwiseError: naming what could not be undone and why, after everything else was undone.
     """
     done: list[str] = []
-    with ledger.locked():
-        failures = ledger.damaged()
+    with ledger.hold_lock():
+        failures = ledger.damaged_entries()
         for kind, undo in _UNDO.items():
             for entry in ledger.entries(kind):
                 if not entry.owner.alive:
@@ -59,7 +59,7 @@ def clean() -> list[str]:
     return done
 
 
-def clean_before(warn: ProgressCallback) -> list[str]:
+def clean_before_operation(warn: ProgressCallback) -> list[str]:
     """Run :func:`clean` before another operation; report a failure and continue."""
     try:
         return clean()
@@ -68,22 +68,18 @@ def clean_before(warn: ProgressCallback) -> list[str]:
         return []
 
 
-def _remove_directory(entry: ledger.Entry) -> None:
+def _remove_directory(entry: ledger.LedgerEntry) -> None:
     path = Path(entry.facts["path"])
     if path.name != entry.name:
         raise TierwiseError(
             f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
         )
-    real = path.parent.resolve() / path.name
-    mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(real)), None)
-    if mounted is not None:
-        raise TierwiseError(f"{path}: {mounted.source} is mounted in it", f"umount {mounted.point}")
     ledger.remove_directory(entry)
 
 
-_UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {
+_UNDO: dict[ledger.Kind, Callable[[ledger.LedgerEntry], None]] = {
     "process": processes.end,
     "limit": cgroups.remove,
-    "disk": take_down,
+    "disk": take_down_disk,
     "directory": _remove_directory,
 }

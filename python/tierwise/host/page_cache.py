@@ -116,12 +116,12 @@ def resident_bytes(path: Path) -> int | None:
         return None
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return resident_bytes_of(descriptor) if regular else None
+        return resident_bytes_of_open_file(descriptor) if regular else None
     finally:
         os.close(descriptor)
 
 
-def resident_bytes_of(descriptor: int) -> int:
+def resident_bytes_of_open_file(descriptor: int) -> int:
     """The same of an open file."""
     size_bytes = os.fstat(descriptor).st_size
     pages = _by_cachestat(descriptor)
@@ -169,7 +169,7 @@ Directories = Iterable[tuple[Role, Path]]
 """Directories of one database, each with the role of its files."""
 
 
-def write_out(directories: Iterable[Path]) -> None:
+def write_out_dirty_pages(directories: Iterable[Path]) -> None:
     """Write the dirty pages of the file systems that hold ``directories``, and of no others."""
     libc = ctypes.CDLL(None, use_errno=True)
     for directory in {path.stat().st_dev: path for path in directories}.values():
@@ -181,7 +181,7 @@ def write_out(directories: Iterable[Path]) -> None:
             os.close(descriptor)
 
 
-def make_cold(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
+def make_caches_cold(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
     """Empty the caches of a database that is down, and check what stayed in them.
 
     An emulated disk of this process is unmounted and mounted again. On other file systems, and on a disk that
@@ -194,45 +194,47 @@ def make_cold(directories: Directories, *, drop_caches: bool = False) -> ColdSta
         HostError: if the caches of the whole machine may not be dropped, or a disk cannot be mounted again.
     """
     chosen = list(directories)
-    write_out(path for _, path in chosen)
+    write_out_dirty_pages(path for _, path in chosen)
     if drop_caches:
         _drop_caches()
-        return _checked(ColdStart(dropped="whole machine"), chosen)
+        return _drop_and_check(ColdStart(dropped="whole machine"), chosen)
     remounted, busy = set[int](), dict[int, str]()
-    with ledger.locked():
+    with ledger.hold_lock():
         for device, partition in partitions.own_partitions(
             {path.stat().st_dev for _, path in chosen}
         ).items():
             try:
-                partitions.remount(partition)
+                partitions.remount_partition(partition)
                 remounted.add(device)
             except HostError:
                 raise
             except TierwiseError as error:
                 busy[device] = error.message
-                partitions.drop_metadata([partition])
+                partitions.drop_cached_metadata([partition])
     devices = [(role, path, path.stat().st_dev) for role, path in chosen]
     cold = ColdStart(
         dropped="own files",
         remounted=sorted({role for role, _, device in devices if device in remounted}),
         not_remounted={role: busy[device] for role, _, device in devices if device in busy},
     )
-    return _checked(cold, [(role, path) for role, path, device in devices if device not in remounted])
+    return _drop_and_check(cold, [(role, path) for role, path, device in devices if device not in remounted])
 
 
-def forget(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
+def drop_cached_pages(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
     """Drop the cached pages of a database that may run, and its emulated disks' metadata; check what stayed.
 
     Args:
         drop_caches: drop the caches of the whole machine instead.
     """
     chosen = list(directories)
-    write_out(path for _, path in chosen)
+    write_out_dirty_pages(path for _, path in chosen)
     if drop_caches:
         _drop_caches()
-        return _checked(ColdStart(dropped="whole machine"), chosen)
-    cold = _checked(ColdStart(dropped="own files"), chosen)
-    partitions.drop_metadata(partitions.own_partitions({path.stat().st_dev for _, path in chosen}).values())
+        return _drop_and_check(ColdStart(dropped="whole machine"), chosen)
+    cold = _drop_and_check(ColdStart(dropped="own files"), chosen)
+    partitions.drop_cached_metadata(
+        partitions.own_partitions({path.stat().st_dev for _, path in chosen}).values()
+    )
     return cold
 
 
@@ -247,7 +249,7 @@ def _drop_caches() -> None:
     _DROP_CACHES.write_text("3")
 
 
-def _checked(cold: ColdStart, directories: Directories) -> ColdStart:
+def _drop_and_check(cold: ColdStart, directories: Directories) -> ColdStart:
     """Drop the pages of files, and add those that stayed."""
     files = [
         WarmFile(role=role, file=file, resident_bytes=size_bytes)
@@ -277,7 +279,7 @@ def _resident(directory: Path) -> Iterator[tuple[str, int]]:
                 if not stat.S_ISREG(status.st_mode) or status.st_dev != device:
                     continue
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-                size_bytes = resident_bytes_of(descriptor)
+                size_bytes = resident_bytes_of_open_file(descriptor)
             finally:
                 os.close(descriptor)
             if size_bytes:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tierwise.host import cgroups, cpu, ledger, shared_memory
-from tierwise.host.users import ServerUser, existing_account
+from tierwise.host.users import ServerUser, existing_server_user
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_files import open_file
+from tierwise.model.output_files import open_output_file
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable with the token of a ledger entry."""
@@ -40,7 +40,7 @@ _GONE_AFTER_S = 5.0
 class Process:
     """A process that :func:`start` started, with all its descendants."""
 
-    entry: ledger.Entry
+    entry: ledger.LedgerEntry
     popen: subprocess.Popen[bytes]
 
     @property
@@ -61,7 +61,7 @@ class Process:
     def await_stop(self, what: str) -> None:
         """Wait until the process has stopped itself, as :data:`STOP_FIRST` does."""
         while self.running:
-            fields = cpu.stat_fields(Path(f"/proc/{self.pid}"))
+            fields = cpu.proc_stat_fields(Path(f"/proc/{self.pid}"))
             if fields is not None and fields[0] == "T":
                 return
             time.sleep(_POLL_S)
@@ -145,8 +145,8 @@ def start(
     }
     try:
         with _output(log) as output:
-            popen = _spawn(unique, [program, *map(str, argv[1:])], output, started)
-        began = ledger.Identity.of(popen.pid)
+            popen = _spawn_in_cgroups(unique, [program, *map(str, argv[1:])], output, started)
+        began = ledger.ProcessIdentity.of(popen.pid)
         return Process(
             entry.update(pid=popen.pid, start_ticks=None if began is None else began.start_ticks), popen
         )
@@ -159,7 +159,7 @@ def start(
         raise
 
 
-def _spawn(
+def _spawn_in_cgroups(
     group_name: str, argv: Sequence[str], output: IO[bytes], started: dict[str, Any]
 ) -> subprocess.Popen[bytes]:
     """Start a process that runs nothing until it is in its control groups.
@@ -167,21 +167,23 @@ def _spawn(
     The caller moves it there: whoever has an open descriptor of a group of root's can move any process of the
     machine into it, and other processes of the same account could take one from the process.
     """
-    cgroups.make_process_group(group_name)
+    cgroups.make_process_cgroup(group_name)
     gate, opener = os.pipe()
     with os.fdopen(opener, "wb", 0) as line:
         try:
-            popen = spawn(["/bin/sh", "-c", _AFTER_A_LINE, "sh", *argv], output, stdin=gate, **started)
+            popen = spawn_untracked(
+                ["/bin/sh", "-c", _AFTER_A_LINE, "sh", *argv], output, stdin=gate, **started
+            )
         finally:
             os.close(gate)
-        cgroups.enter_process_group(group_name, popen.pid)
-        cgroups.enter_block_io_group(group_name, popen.pid)
+        cgroups.enter_process_cgroup(group_name, popen.pid)
+        cgroups.enter_block_io_cgroup(group_name, popen.pid)
         with contextlib.suppress(BrokenPipeError):  # it was killed meanwhile
             line.write(b"\n")
     return popen
 
 
-def spawn(
+def spawn_untracked(
     argv: Sequence[str],
     output: IO[bytes],
     *,
@@ -212,10 +214,10 @@ def spawn(
 def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:
     if log is None:
         return Path(os.devnull).open("wb")
-    return open_file(log, "append") if isinstance(log, Path) else contextlib.nullcontext(log)
+    return open_output_file(log, "append") if isinstance(log, Path) else contextlib.nullcontext(log)
 
 
-def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
+def end(entry: ledger.LedgerEntry, timeout_s: float = 60) -> None:
     """End every process of a ledger entry with SIGKILL, wait until they are gone, remove the entry.
 
     Raises:
@@ -223,7 +225,7 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
     """
     deadline = time.monotonic() + timeout_s
     ended = {entry.facts["pid"]} if "pid" in entry.facts else set()
-    while members := _members(entry):
+    while members := _live_processes(entry):
         ended.update(members)
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -232,33 +234,33 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
             listed = ", ".join(map(str, members))
             raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
         time.sleep(0.005)
-    shared_memory.remove(shared_memory.segments_made_by(ended, _accounts()))
+    shared_memory.remove_shared_memory(shared_memory.shared_memory_of_processes(ended, _accounts()))
     if "pid" in entry.facts:
-        reap(entry.facts["pid"])
-    cgroups.remove_process_group(entry.name)
+        reap_process(entry.facts["pid"])
+    cgroups.remove_process_cgroup(entry.name)
     entry.remove()
 
 
-def reap(pid: int) -> None:
+def reap_process(pid: int) -> None:
     """Reap a process that has ended, if the caller started it: its control group can then be removed."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
-def _members(entry: ledger.Entry) -> list[int]:
+def _live_processes(entry: ledger.LedgerEntry) -> list[int]:
     """Live processes of an entry: itself, its control group, those with its token, and their descendants."""
     table = _process_table()
-    pids = set(cgroups.process_group_members(entry.name)) & table.keys()
+    pids = set(cgroups.process_cgroup_members(entry.name)) & table.keys()
     if entry.facts.get("start_ticks") is not None:
-        began = ledger.Identity(entry.facts["pid"], entry.facts["start_ticks"], entry.owner.boot_id)
+        began = ledger.ProcessIdentity(entry.facts["pid"], entry.facts["start_ticks"], entry.owner.boot_id)
         pids |= {began.pid} if began.alive and began.pid in table else set()
-    pids |= {pid for pid in table if _carries(pid, entry.name)}
+    pids |= {pid for pid in table if _has_token(pid, entry.name)}
     while grown := {pid for pid in table.keys() - pids if pids & {*table[pid]}}:
         pids |= grown
     return sorted(pids)
 
 
-def _carries(pid: int, token: str) -> bool:
+def _has_token(pid: int, token: str) -> bool:
     """Whether a process has the token, and another user of the machine has not planted it in his own."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
@@ -269,12 +271,12 @@ def _carries(pid: int, token: str) -> bool:
 
 def real_user(pid: int) -> int:
     """Who started a process; a program with the set-user-ID bit runs as somebody else."""
-    return int(cpu.status_text(Path(f"/proc/{pid}")).partition("\nUid:")[2].split()[0])
+    return int(cpu.proc_status_text(Path(f"/proc/{pid}")).partition("\nUid:")[2].split()[0])
 
 
 def _accounts() -> set[int]:
     """Users that tierwise's processes run as: the caller, and as root the servers' account too."""
-    return {os.geteuid(), *(() if (account := existing_account()) is None else (account.uid,))}
+    return {os.geteuid(), *(() if (account := existing_server_user()) is None else (account.uid,))}
 
 
 def _process_table() -> dict[int, tuple[int, int]]:
@@ -290,7 +292,7 @@ _MOST_LOG_BYTES = 8 << 20
 """Read of a log; the rest stays on disk."""
 
 
-def read_end(path: Path, start_bytes: int = 0) -> str:
+def read_log_end(path: Path, start_bytes: int = 0) -> str:
     """A log from byte ``start_bytes`` on, or its last 8 MiB if there is more; empty if there is none."""
     if not path.exists():
         return ""

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import IO
 
 from tierwise.host import ledger, processes
-from tierwise.host.interpreter import Command
-from tierwise.host.users import ServerUser, ids, server_user
+from tierwise.host.python_process import ProcessCommand
+from tierwise.host.users import ServerUser, account_ids, server_user
 from tierwise.model.errors import TierwiseError, os_errors
-from tierwise.model.output_files import new_folder
+from tierwise.model.output_files import make_new_folder
 
 
-class Home:
+class PrivateDirectory:
     """A directory of the caller's, entered in the ledger, that no third user may enter.
 
     It contains ``own``, a directory of the program's user, and the log. The user may pass through the outer
@@ -33,9 +33,9 @@ class Home:
     """
 
     def __init__(self, prefix: str, user: ServerUser | None) -> None:
-        self._made = ledger.passage(prefix, user)
+        self._made = ledger.passage_directory(prefix, user)
         self.user = user
-        new_folder(self.own, owner=ids(user))
+        make_new_folder(self.own, owner=account_ids(user))
 
     @property
     def own(self) -> Path:
@@ -59,7 +59,7 @@ class Home:
 
     def read_log(self, start_bytes: int = 0) -> str:
         """The log from byte ``start_bytes`` on, at most its last 8 MiB; empty if there is none."""
-        return processes.read_end(self.log, start_bytes)
+        return processes.read_log_end(self.log, start_bytes)
 
     def remove(self) -> None:
         """Delete the directory with all its files."""
@@ -78,7 +78,7 @@ _NOT_NEEDED = shutil.ignore_patterns("include", "*.a", "__pycache__", "doc", "ma
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedProgram:
     """How a program ended, and what it wrote."""
 
     status: int
@@ -94,9 +94,9 @@ class Finished:
 
 def start(
     name: str,
-    program: Sequence[str | Path] | Command,
+    program: Sequence[str | Path] | ProcessCommand,
     *,
-    home: Home | None = None,
+    home: PrivateDirectory | None = None,
     variables: Mapping[str, str] | None = None,
     log: Path | IO[bytes] | None = None,
     errors: IO[bytes] | None = None,
@@ -112,12 +112,16 @@ def start(
             can read them.
         log: file for its output and errors, never opened through a link; discarded when left out.
     """
-    command = program if isinstance(program, Command) else Command([*map(str, program)], server_user())
+    command = (
+        program
+        if isinstance(program, ProcessCommand)
+        else ProcessCommand([*map(str, program)], server_user())
+    )
     return processes.start(
         name,
         [program_path(command.argv[0]), *command.argv[1:]],
         user=command.user,
-        env=environment(None if home is None else home.own, variables),
+        env=clean_environment(None if home is None else home.own, variables),
         cwd=DIRECTORY,
         log=log,
         errors=errors,
@@ -127,13 +131,13 @@ def start(
 
 def run(
     name: str,
-    program: Sequence[str | Path] | Command,
+    program: Sequence[str | Path] | ProcessCommand,
     *,
-    home: Home | None = None,
+    home: PrivateDirectory | None = None,
     variables: Mapping[str, str] | None = None,
     timeout_s: float = _LONGEST_S,
     descriptors: Sequence[int] = (),
-) -> Finished:
+) -> FinishedProgram:
     """Run a program as :func:`start` does, and give what it wrote.
 
     Raises:
@@ -160,41 +164,43 @@ def run(
             if isinstance(error, subprocess.TimeoutExpired):
                 raise _too_slow(name) from None
             raise
-    return Finished(status, *texts)
+    return FinishedProgram(status, *texts)
 
 
-def spawn(command: Command, log: Path) -> subprocess.Popen[bytes]:
+def spawn_tierwise_process(command: ProcessCommand, log: Path) -> subprocess.Popen[bytes]:
     """Start a process of tierwise itself that no entry of the ledger ends; it may outlive the caller."""
     with log.open("wb") as output:
-        return processes.spawn(command.argv, output, env=environment(None), cwd=DIRECTORY, user=command.user)
+        return processes.spawn_untracked(
+            command.argv, output, env=clean_environment(None), cwd=DIRECTORY, user=command.user
+        )
 
 
-def own_variables() -> dict[str, str]:
+def inherited_variables() -> dict[str, str]:
     """Variables of the caller for a command of tierwise: those that name directories and set its options."""
     return {name: value for name, value in os.environ.items() if _OWN_VARIABLE.match(name)}
 
 
-def environment(home: Path | None, variables: Mapping[str, str] | None = None) -> dict[str, str]:
+def clean_environment(home: Path | None, variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """A whole environment that has nothing of the caller's."""
     return {"PATH": SYSTEM_PATH, "LC_ALL": "C", "HOME": str(home or _NO_HOME), **(variables or {})}
 
 
 def program_path(program: str | Path) -> str:
     """Whole path of a program, on the caller's path or in the system's directories."""
-    place = find(program)
+    place = find_program(program)
     if place is None:
         raise TierwiseError(f"{program} is not a program", "install it, or name its whole path")
     return str(place)
 
 
-def find(program: str | Path) -> Path | None:
+def find_program(program: str | Path) -> Path | None:
     """Whole path of a program, on the caller's path or in the system's directories, if there is one."""
     path = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     place = shutil.which(str(program), path=os.pathsep.join([*path, SYSTEM_PATH]))
     return None if place is None else Path(place).absolute()
 
 
-def copy(source: Path, destination: Path) -> None:
+def copy_program(source: Path, destination: Path) -> None:
     """Copy a program, or a directory of them, so that all may run it and only the caller may change it."""
     if source.is_dir() and not source.is_symlink():
         shutil.copytree(source, destination, symlinks=True, ignore=_NOT_NEEDED)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.host import ledger
-from tierwise.host.users import existing_account
+from tierwise.host.users import existing_server_user
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_bytes
 
@@ -31,7 +31,7 @@ _MOST_CONTROL_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
-class Segment:
+class SharedMemorySegment:
     """A System V segment of ``size_bytes`` that ``user`` made."""
 
     id: int
@@ -39,7 +39,7 @@ class Segment:
     user: int
 
 
-def segments_made_by(pids: Collection[int], users: Collection[int]) -> list[Segment]:
+def shared_memory_of_processes(pids: Collection[int], users: Collection[int]) -> list[SharedMemorySegment]:
     """Segments that these processes made, dead or alive, as one of these users.
 
     Also those of the servers' account that nobody has attached and whose maker has ended: a child of a
@@ -48,19 +48,19 @@ def segments_made_by(pids: Collection[int], users: Collection[int]) -> list[Segm
     The user is checked because the kernel may have given a pid before, to a program of another user. A maker
     in another pid namespace has the pid 0.
     """
-    account = None if (existing := existing_account()) is None else existing.uid
+    account = None if (existing := existing_server_user()) is None else existing.uid
     segments = []
     with suppress(OSError):
         for line in Path("/proc/sysvipc/shm").read_text("ascii").splitlines()[1:]:
             # key shmid perms size cpid lpid nattch uid gid cuid …
             _, segment, _, size_bytes, maker, _, attached, _, _, user, *_ = map(int, line.split())
-            left = not attached and user == account and ledger.Identity.of(maker) is None
+            left = not attached and user == account and ledger.ProcessIdentity.of(maker) is None
             if maker != 0 and (left or (maker in pids and user in users)):
-                segments.append(Segment(segment, size_bytes, user))
+                segments.append(SharedMemorySegment(segment, size_bytes, user))
     return segments
 
 
-def remove(segments: Iterable[Segment]) -> None:
+def remove_shared_memory(segments: Iterable[SharedMemorySegment]) -> None:
     """Remove segments, whose users have ended, with the files in /dev/shm that they name."""
     libc = ctypes.CDLL(None, use_errno=True)
     for segment in segments:
@@ -69,7 +69,7 @@ def remove(segments: Iterable[Segment]) -> None:
         libc.shmctl(segment.id, _IPC_RMID, None)
 
 
-def _files_of(segment: Segment) -> list[Path]:
+def _files_of(segment: SharedMemorySegment) -> list[Path]:
     """Files in /dev/shm of the PostgreSQL server that made a segment, the control file last."""
     magic, _, _, _, number = _HEADER.unpack(_head(segment))
     control = _MEMORY / f"PostgreSQL.{number}"
@@ -99,7 +99,7 @@ def _is_of(user: int, file: Path) -> bool:
     return False
 
 
-def _head(segment: Segment) -> bytes:
+def _head(segment: SharedMemorySegment) -> bytes:
     """First bytes of a segment; zeros if it is smaller or cannot be attached."""
     nothing = bytes(_HEADER.size)
     if segment.size_bytes < _HEADER.size:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.output_files import open_file
+from tierwise.model.output_files import open_output_file
 
 ACCOUNT = "tierwise"
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,7 +52,7 @@ def server_user(effective_uid: int | None = None) -> ServerUser | None:
     return ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
 
 
-def existing_account() -> ServerUser | None:
+def existing_server_user() -> ServerUser | None:
     """The account of :func:`server_user` if it exists and the caller is root."""
     account = _existing() if os.geteuid() == 0 else None
     return None if account is None else ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
@@ -99,7 +99,7 @@ def _group_options() -> list[str]:
     return ["--gid", ACCOUNT]
 
 
-def ids(user: ServerUser | None) -> tuple[int, int] | None:
+def account_ids(user: ServerUser | None) -> tuple[int, int] | None:
     """User and group of an account; ``None`` for the caller."""
     return None if user is None else (user.uid, user.gid)
 
@@ -142,7 +142,7 @@ def _may(status: os.stat_result, user: ServerUser, access: int) -> bool:
     return status.st_mode >> shift & access == access
 
 
-def give(path: Path, user: ServerUser | None) -> None:
+def give_ownership(path: Path, user: ServerUser | None) -> None:
     """Make ``user`` the owner of ``path`` (not of its contents); do nothing if that is the caller.
 
     The path may lie in a directory of that user: what he has put there in the meantime is refused.
@@ -163,9 +163,9 @@ def give(path: Path, user: ServerUser | None) -> None:
         os.close(descriptor)
 
 
-def write_for(user: ServerUser | None, path: Path, text: str) -> None:
+def write_file_for_user(user: ServerUser | None, path: Path, text: str) -> None:
     """Write a new file, which only ``user`` may read, also into a directory of his."""
-    with open_file(path, "new", in_foreign=True) as file:
+    with open_output_file(path, "new", in_foreign=True) as file:
         file.write(text.encode())
         if user is not None:
             os.fchown(file.fileno(), user.uid, user.gid)

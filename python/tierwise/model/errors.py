@@ -64,15 +64,7 @@ class StatementError(Exception):
 
 @contextmanager
 def os_errors(what: object, fix: str) -> Iterator[None]:
-    """Turn what the system refuses into an error.
-
-    Args:
-        what: the file, option or device, for the message.
-        fix: what to do about it.
-
-    Raises:
-        TierwiseError: with the system's reason.
-    """
+    """Turn what the system refuses into an error that begins with ``what``: a file, an option or a device."""
     try:
         yield
     except OSError as error:

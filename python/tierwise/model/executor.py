@@ -21,13 +21,8 @@ _MOST_THREADS = 4
 
 
 @dataclass(frozen=True)
-class Lost:
-    """The outcome of a task that ended every worker that began it.
-
-    Attributes:
-        problem: what happened.
-        fix: what to do about it.
-    """
+class LostTask:
+    """The outcome of a task that ended every worker that began it: what happened, and what to do about it."""
 
     problem: str
     fix: str
@@ -36,14 +31,14 @@ class Lost:
 class Executor(Protocol):
     """Does a pure function for each task. Tasks and results can be pickled, so it may use other hosts."""
 
-    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
+    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | LostTask]]:
         """Index and result of each task as soon as it is known, in any order.
 
         An error that ``work`` raises ends the run. If the caller stops, no further task is started.
         """
 
 
-class Threads:
+class ThreadExecutor:
     """Threads of this process.
 
     Every simulation uses all processors by itself. Several recordings at a time keep them busy while others
@@ -52,9 +47,9 @@ class Threads:
 
     def __init__(self, count: int | None = None) -> None:
         """Set the number of threads; by default that of the usable processors, at most 4."""
-        self._count = count or min(usable(), _MOST_THREADS)
+        self._count = count or min(usable_processors(), _MOST_THREADS)
 
-    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
+    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | LostTask]]:
         """As :class:`Executor`; no task is lost, and those under way are waited for."""
         pool = ThreadPoolExecutor(self._count, thread_name_prefix="fleet")
         try:
@@ -70,8 +65,8 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
 
-def usable() -> int:
-    """Processors for the work at hand: those of :func:`granted`, else those of this process; at least 1.
+def usable_processors() -> int:
+    """Processors for the work at hand: of :func:`granted_processors`, else of this process; at least 1.
 
     A process has those of its CPU affinity, and no more than the CPU quota of its control group and of the
     groups above it allows, rounded up. Source: sched_getaffinity(2), and the kernel's cgroup-v2 ``cpu.max``
@@ -85,7 +80,7 @@ def usable() -> int:
 
 
 @contextmanager
-def granted(count: int) -> Iterator[None]:
+def granted_processors(count: int) -> Iterator[None]:
     """Let what the calling thread does in this context use ``count`` processors, at least 1."""
     token = _granted.set(max(1, count))
     try:
@@ -97,10 +92,10 @@ def granted(count: int) -> Iterator[None]:
 def _groups() -> Iterator[Path]:
     """Directories of the control groups with a CPU quota that hold this process, from the inside outwards."""
     try:
-        lines = _OWN_GROUPS.read_text("utf-8").splitlines()
+        lines = os.fsdecode(_OWN_GROUPS.read_bytes()).split("\n")
     except OSError:
         return
-    for line in lines:
+    for line in filter(None, lines):
         _, controllers, path = line.split(":", 2)
         if controllers and "cpu" not in controllers.split(","):
             continue
@@ -130,25 +125,15 @@ ProgressCallback = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Call(Generic[T, R]):
-    """What a worker is to do.
-
-    Attributes:
-        work: the function.
-        task: its argument.
-        version: of tierwise, where the call was made.
-    """
+class WorkerCall(Generic[T, R]):
+    """A function and its argument for a worker, with the version of tierwise where the call was made."""
 
     work: Callable[[T], R]
     task: T
     version: str = _core.__version__
 
     def __call__(self) -> R:
-        """Do it.
-
-        Raises:
-            HostError: another version of tierwise is here.
-        """
+        """Do it, unless another version of tierwise is here."""
         if self.version != _core.__version__:
             raise HostError(
                 f"a worker has tierwise {_core.__version__}, this machine {self.version}",

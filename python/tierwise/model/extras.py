@@ -1,7 +1,7 @@
 """Optional libraries: each belongs to an extra of the package and is imported on first use.
 
 ``pip install tierwise`` brings none of them, and every module of tierwise can be imported without them. Only
-what lies behind :func:`require` imports one by itself: an engine's library, the page's server.
+what lies behind :func:`require_extra` imports one by itself: an engine's library, the page's server.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = [
     "EXTRAS",
     "alt",
     "duckdb",
-    "how_to_install",
-    "installed",
+    "install_command",
+    "is_module_installed",
     "np",
     "pandas",
     "polars",
     "psycopg",
     "pymysql",
-    "require",
+    "require_extra",
     "vl_convert",
 ]
 
@@ -58,29 +58,27 @@ EXTRAS: Mapping[str, Sequence[str]] = {
 """Extra of pyproject.toml -> top-level modules that it brings; ``all`` is the rest together."""
 
 
-def require(extra: str, what: str, modules: Sequence[str] = ()) -> None:
-    """Check that the libraries of an extra are installed; none is imported.
+def require_extra(extra: str, what: str, modules: Sequence[str] = ()) -> None:
+    """Check that the libraries of an extra, or some ``modules`` of it, are installed; none is imported.
 
-    Args:
-        what: the command, option or engine that needs them.
-        modules: those that it needs, if not all that :data:`EXTRAS` lists.
+    ``what`` is the command, option or engine that needs them.
     """
-    missing = [name for name in modules or EXTRAS[extra] if not installed(name)]
+    missing = [name for name in modules or EXTRAS[extra] if not is_module_installed(name)]
     if missing:
-        raise HostError(f"{what} needs {', '.join(missing)}", f"type: {how_to_install(extra)}")
+        raise HostError(f"{what} needs {', '.join(missing)}", f"type: {install_command(extra)}")
 
 
-def installed(module: str) -> bool:
+def is_module_installed(module: str) -> bool:
     """Whether a top-level module can be imported; it is not."""
     return find_spec(module) is not None
 
 
-def how_to_install(extra: str) -> str:
+def install_command(extra: str) -> str:
     """The line to type."""
     return f"pip install 'tierwise[{extra}]'"
 
 
-class _OnUse:
+class _LazyModule:
     """A module that is imported when an attribute of it is first used."""
 
     def __init__(self, name: str) -> None:
@@ -95,19 +93,19 @@ class _OnUse:
         return getattr(self._module, attribute)
 
     def _imported(self) -> ModuleType:
-        if not installed(self._name):
+        if not is_module_installed(self._name):
             extra = next((extra for extra, modules in EXTRAS.items() if self._name in modules), None)
-            line = f"pip install {self._name}" if extra is None else how_to_install(extra)
+            line = f"pip install {self._name}" if extra is None else install_command(extra)
             raise HostError(f"{self._name} is not installed", f"type: {line}")
         return import_module(self._name)
 
 
 if not TYPE_CHECKING:
-    alt = _OnUse("altair")
-    duckdb = _OnUse("duckdb")
-    np = _OnUse("numpy")
-    pandas = _OnUse("pandas")
-    polars = _OnUse("polars")
-    psycopg = _OnUse("psycopg")
-    pymysql = _OnUse("pymysql")
-    vl_convert = _OnUse("vl_convert")
+    alt = _LazyModule("altair")
+    duckdb = _LazyModule("duckdb")
+    np = _LazyModule("numpy")
+    pandas = _LazyModule("pandas")
+    polars = _LazyModule("polars")
+    psycopg = _LazyModule("psycopg")
+    pymysql = _LazyModule("pymysql")
+    vl_convert = _LazyModule("vl_convert")

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from io import BufferedReader
@@ -20,6 +21,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tierwise.model.errors import TierwiseError, os_errors
+from tierwise.model.names import did_you_mean
 
 STRICT = ConfigDict(
     allow_inf_nan=False, extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
@@ -40,28 +42,35 @@ _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 """A key of more than 64 parts."""
 
 
-def validated(
+def parse_as_model(
     model: type[_ModelT], content: object, where: str, fix: str, *, strict: bool | None = None
 ) -> _ModelT:
     """Data that others wrote, as a model. A text is JSON.
 
-    Args:
-        content: of a file, a request or an option.
-        where: file, line or option, for the message; may be empty.
+    ``where`` is the file, line or option, for the message; it may be empty.
     """
     try:
         if isinstance(content, str | bytes):
             return model.model_validate_json(content, strict=strict)
         return model.model_validate(content, strict=strict)
     except ValidationError as error:
-        raise TierwiseError(f"{where}: {first_problem(error)}".removeprefix(": "), fix) from None
+        raise TierwiseError(
+            f"{where}: {first_validation_problem(error, model)}".removeprefix(": "), fix
+        ) from None
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first thing wrong with given data: the field's place, if it has one, and what is wrong with it."""
+def first_validation_problem(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """The first thing wrong with data for a model: the field's place, if it has one, and what is wrong."""
     first = error.errors()[0]
     field = ".".join(str(part)[:_LONGEST_FIELD] for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        schema = model.model_json_schema() if model else {}
+        tables = [schema, *schema.get("$defs", {}).values()]
+        known = {name for table in tables for name in table.get("properties", {})}
+        message = f"no such field; {did_you_mean(str(first['loc'][-1]), sorted(known), '')}".rstrip("; ")
+    elif isinstance(first["input"], int | float):  # a text may be a secret
+        message = f"{message}, not {str(first['input'])[:_MOST_DIGITS]}"
     return f"{field}: {message}" if field else message
 
 
@@ -149,8 +158,8 @@ def _require_regular(path: Path, status: os.stat_result, fix: str) -> None:
     raise TierwiseError(f"{path} is no regular file", fix)
 
 
-def parse_toml(text: str, file: str) -> dict[str, Any]:
-    """Parse a TOML text."""
+def parse_toml(text: str, file: str, fix: str = "mend the TOML") -> dict[str, Any]:
+    """Parse a TOML text; ``fix`` is what to do about its syntax."""
     if len(text) > _MOST_TOML:
         raise TierwiseError(f"{file}: {len(text)} characters, above {_MOST_TOML}", "write less")
     try:
@@ -158,42 +167,66 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
             raise RecursionError
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+        raise TierwiseError(f"{file}: {error}", fix) from error
     except RecursionError:
         raise TierwiseError(f"{file}: nested too deeply", "write it flat") from None
     except ValueError as error:  # a number of thousands of digits
-        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+        raise TierwiseError(f"{file}: {error}", fix) from error
 
 
 @cache
-def shipped(file: Path) -> dict[str, Any]:
+def read_shipped_toml(file: Path) -> dict[str, Any]:
     """The tables of a TOML file that is a part of tierwise."""
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def digest(content: object) -> str:
+def digest_of_files(content: object) -> str:
     """Eight digits that differ where the content of files does."""
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
 
 
 def parse_json(text: str | bytes, file: str, fix: str) -> Any:
-    """Parse a JSON text whose numbers have the size of figures: products and ratios of a few are finite."""
+    """Parse a JSON text without repeated fields, whose numbers have the size of figures.
+
+    Products and ratios of a few are then finite.
+    """
     try:
-        return json.loads(text, parse_float=_figure, parse_int=_whole, parse_constant=_figure)
-    except (ValueError, RecursionError):
-        raise TierwiseError(f"{file}: no JSON, or a number that is too large", fix) from None
+        return json.loads(
+            text,
+            object_pairs_hook=_fields,
+            parse_float=_figure,
+            parse_int=_whole,
+            parse_constant=_figure,
+        )
+    except RecursionError:
+        problem = "nested too deeply"
+    except UnicodeDecodeError:
+        problem = "not UTF-8"
+    except json.JSONDecodeError as error:
+        problem = f"no JSON: {error.msg} (at line {error.lineno}, column {error.colno})"
+    except ValueError as error:  # of a number or a repeated field
+        problem = str(error)
+    raise TierwiseError(f"{file}: {problem}", fix)
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the field {twice[:_MOST_DIGITS]!r} is there twice")
+    return fields
 
 
 def _figure(text: str) -> float:
     value = float(text)
     if value and not 1 / _MOST_FIGURE <= abs(value) <= _MOST_FIGURE:
-        raise ValueError(text)
+        raise ValueError(f"the number {text[:_MOST_DIGITS]} is not finite, too large or too small")
     return value
 
 
 def _whole(text: str) -> int:
     if len(text) > _MOST_DIGITS:
-        raise ValueError(text)
+        raise ValueError(f"the number {text[:_MOST_DIGITS]}… is too large")
     return int(text)
 
 

@@ -39,7 +39,7 @@ def capitalized(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def gathered(pairs: Iterable[tuple[_KeyT, _ValueT]]) -> dict[_KeyT, list[_ValueT]]:
+def group_by_key(pairs: Iterable[tuple[_KeyT, _ValueT]]) -> dict[_KeyT, list[_ValueT]]:
     """All values of each name or other key; keys and values in the order of the pairs."""
     values: dict[_KeyT, list[_ValueT]] = {}
     for key, value in pairs:
@@ -47,7 +47,15 @@ def gathered(pairs: Iterable[tuple[_KeyT, _ValueT]]) -> dict[_KeyT, list[_ValueT
     return values
 
 
-def join(parts: Sequence[str]) -> str:
+def sum_by_key(pairs: Iterable[tuple[_KeyT, float]]) -> dict[_KeyT, float]:
+    """The sum of the values of each name or other key, in the order of the pairs."""
+    sums: dict[_KeyT, float] = {}
+    for key, value in pairs:
+        sums[key] = sums.get(key, 0.0) + value
+    return sums
+
+
+def join_words(parts: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
@@ -56,17 +64,19 @@ def _is_harmful(character: str) -> bool:
     return unicodedata.category(character) in _HARMFUL or ord(character) & _NO_CHARACTER == _NO_CHARACTER
 
 
-def names_in(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """The non-empty names of a comma-separated list."""
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def nearest(name: str, known: Iterable[str], count: int = 1, *, cutoff: float = 0.6) -> list[str]:
-    """Up to ``count`` known names that resemble the unknown one, most similar first.
+def nearest_names(name: str, known: Iterable[str], count: int = 1, *, cutoff: float = 0.6) -> list[str]:
+    """Up to ``count`` known names that resemble the unknown one in any case, most similar first.
 
     ``cutoff`` is the least similarity, 1 for equal names.
     """
-    return difflib.get_close_matches(name, list(known), n=count, cutoff=cutoff)
+    spelled = group_by_key((other.casefold(), other) for other in known)
+    near = difflib.get_close_matches(name.casefold(), list(spelled), n=count, cutoff=cutoff)
+    return [other for folded in near for other in spelled[folded]][:count]
 
 
 def did_you_mean(
@@ -77,11 +87,11 @@ def did_you_mean(
     ``synonyms`` maps other words for a known name to it; they come before names that are merely similar.
     """
     meant = (synonyms or {}).get(name.lower())
-    near = [meant] if meant else nearest(name, known)
+    near = [meant] if meant else nearest_names(name, known)
     return f"did you mean {near[0]}?" if near else otherwise
 
 
-def one_of(name: str, known: Collection[str], synonyms: Mapping[str, str] | None = None) -> str:
+def unknown_name_fix(name: str, known: Collection[str], synonyms: Mapping[str, str] | None = None) -> str:
     """The fix for an unknown name of a short list: the most similar one, if any, and all."""
     names = f"use one of {', '.join(known)}"
     return " ".join(filter(None, [did_you_mean(name, known, "", synonyms), names]))
@@ -94,7 +104,7 @@ _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]{0,199}")
 """A name, or settings and their values."""
 
 
-def path_in(directory: Path, *parts: str) -> Path:
+def path_below(directory: Path, *parts: str) -> Path:
     """The path of a file or directory below ``directory``, one name after the other."""
     for part in parts:
         if not _PART.fullmatch(part):
@@ -104,7 +114,7 @@ def path_in(directory: Path, *parts: str) -> Path:
     return directory.joinpath(*parts)
 
 
-def resolved(path: Path) -> Path:
+def resolved_path(path: Path) -> Path:
     """The absolute path without links."""
     try:
         return path.resolve()
@@ -112,12 +122,8 @@ def resolved(path: Path) -> Path:
         raise TierwiseError(f"{str(path)[:200]!r} cannot be resolved", "name another path") from None
 
 
-def file_below(directory: Path, name: str) -> Path:
-    """The path of a file that text in ``directory`` names; links are resolved.
-
-    Raises:
-        TierwiseError: if the file is outside the directory.
-    """
+def checked_file_below(directory: Path, name: str) -> Path:
+    """The path of a file that text in ``directory`` names, and that must lie in it; links are resolved."""
     try:
         path = (directory / name).resolve()
         path.exists()  # refuses a name that is too long

@@ -5,107 +5,113 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tierwise.model.statistics import Bound, Interval
+from tierwise.model.statistics import BoundKind, Interval
 from tierwise.model.units import SYMBOLS
-from tierwise.model.units import significant as significant  # noqa: PLC0414  (exported)
+from tierwise.model.units import significant_text as significant_text  # noqa: PLC0414  (exported)
 
 NONE = "–"
 _EN_DASH = "–"
 
 
-def printed(value: float) -> str:
+def paper_figure_text(value: float) -> str:
     """A figure with the digits that a paper printed."""
     return f"{value:,.12g}".replace(",", "\u202f")
 
 
-def ratio(value: float) -> str:
+def ratio_text(value: float) -> str:
     """A ratio: two decimals below 2, otherwise one, none from 100 on."""
     if value < 0.1:
-        return significant(value, 2)
-    return f"{value:.2f}" if value < 1.95 else f"{value:.1f}" if value < 99.5 else significant(value)
+        return significant_text(value, 2)
+    return f"{value:.2f}" if value < 1.95 else f"{value:.1f}" if value < 99.5 else significant_text(value)
 
 
-def seconds(value_s: float | None) -> str:
+def seconds_text(value_s: float | None) -> str:
     """A duration in a suitable unit."""
     if value_s is None:
         return NONE
-    return f"{significant(value_s)} s" if value_s >= 1 or value_s == 0 else microseconds(value_s * 1e6)
+    return f"{significant_text(value_s)} s" if value_s >= 1 or value_s == 0 else latency_text(value_s * 1e6)
 
 
-def microseconds(value_us: float | None) -> str:
+def latency_text(value_us: float | None) -> str:
     """A latency in µs, ms or s."""
     if value_us is None:
         return NONE
     for size, unit in ((1e6, "s"), (1e3, "ms")):
         if abs(value_us) >= size:
-            return f"{significant(value_us / size)} {unit}"
-    return f"{significant(value_us)} µs"
+            return f"{significant_text(value_us / size)} {unit}"
+    return f"{significant_text(value_us)} µs"
 
 
-def size(value_bytes: float | None) -> str:
+def size_text(value_bytes: float | None) -> str:
     """Bytes in powers of 1024."""
     if value_bytes is None:
         return NONE
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if value_bytes >= 1024**power:
-            return f"{significant(value_bytes / 1024**power)} {unit}"
+            return f"{significant_text(value_bytes / 1024**power)} {unit}"
     return f"{value_bytes:.0f} B"
 
 
-def count(value: float | None) -> str:
+def count_text(value: float | None) -> str:
     """A whole count, with thin spaces between thousands."""
-    return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
+    return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f").replace("-", "−")
 
 
-def counted(number: float, noun: str, plural: str = "") -> str:
+def counted_noun(number: float, noun: str, plural: str = "") -> str:
     """``1 placement``, ``2 placements``; ``plural`` where it is not the noun with an s."""
-    return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
+    return f"{count_text(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def grouped(value: float, decimals: int = 0) -> str:
+def grouped_digits(value: float, decimals: int = 0) -> str:
     """A number with commas between groups of thousands."""
     return f"{value:,.{decimals}f}"
 
 
-def cents(value: float) -> str:
+def cents_text(value: float) -> str:
     """An amount of money to the cent."""
     return f"{value:,.2f}".replace(",", "\u202f").replace("-", "−")
 
 
-def amount(value: float) -> str:
+def amount_text(value: float) -> str:
     """An amount of money: to the cent below 100, unless it is whole."""
-    return cents(value) if abs(value) < 100 and round(value, 2) % 1 else count(value)
+    return cents_text(value) if abs(value) < 100 and round(value, 2) % 1 else count_text(value)
 
 
-def budget_for(cost: float, decimals: int = 2) -> float:
+def least_budget_text(cost: float, decimals: int = 2) -> float:
     """The least amount with so many decimals that pays for a cost."""
     return math.ceil(round(cost * 10.0**decimals, 6)) / 10.0**decimals
 
 
-def symbol(currency: str) -> str:
+def currency_symbol(currency: str) -> str:
     """``$`` for ``USD``; a currency without a sign by its code."""
     return SYMBOLS.get(currency, currency)
 
 
-def per_month(currency: str) -> str:
+def per_month_unit(currency: str) -> str:
     """``$/month``, the unit of costs."""
-    return f"{symbol(currency)}/month"
+    return f"{currency_symbol(currency)}/month"
 
 
-def usd(value: float) -> str:
+def usd_text(value: float) -> str:
     """A price in dollars."""
-    return f"{amount(value)}\u00a0$"
+    return f"{amount_text(value)}\u00a0$"
 
 
-def percent(share: float | None) -> str:
+def percent_text(share: float | None) -> str:
     """A share of 1 as a percentage: whole from 10 % on, one decimal below."""
     if share is None:
         return NONE
     value = 100 * share
-    return f"{value:.0f}\u00a0%" if abs(value) >= 9.95 or value == 0 else f"{value:.1f}\u00a0%"
+    shown = f"{value:.0f}" if abs(value) >= 9.95 or value == 0 else f"{value:.1f}"
+    return f"{shown}\u00a0%".replace("-", "−")
 
 
-def span(low: str, high: str) -> str:
+def signed_percent_text(difference: float) -> str:
+    """``+3.1 %`` or ``−12 %``."""
+    return f"{'−' if round(difference, 3) < 0 else '+'}{percent_text(abs(difference))}"
+
+
+def range_text(low: str, high: str) -> str:
     """A range; a unit common to both ends is written once."""
     low_number, _, low_unit = low.rpartition(" ")
     _, _, high_unit = high.rpartition(" ")
@@ -114,32 +120,32 @@ def span(low: str, high: str) -> str:
     )
 
 
-def signed(interval: Interval, text: str) -> str:
+def with_bound_sign(interval: Interval, text: str) -> str:
     """``text`` of an estimate, after ≥ or ≤ if the estimate is only a lower or upper bound."""
-    return signed_value(interval.bound, text)
+    return with_sign_of_bound(interval.bound, text)
 
 
-def signed_value(bound: Bound, text: str) -> str:
+def with_sign_of_bound(bound: BoundKind, text: str) -> str:
     """``text`` after the sign of its bound."""
-    return {Bound.AT_LEAST: "≥\u00a0", Bound.AT_MOST: "≤\u00a0"}.get(bound, "") + text
+    return {BoundKind.AT_LEAST: "≥\u00a0", BoundKind.AT_MOST: "≤\u00a0"}.get(bound, "") + text
 
 
-def of_kind(kind: str) -> Callable[[float | None], str]:
+def formatter_of(kind: str) -> Callable[[float | None], str]:
     """Formatter for values of a kind of measure."""
     return _BY_KIND[kind]
 
 
 def seconds_span(interval: Interval) -> str:
     """The interval of a duration, or nothing when there is none."""
-    return _span(interval, seconds)
+    return _span(interval, seconds_text)
 
 
 def ratio_span(interval: Interval) -> str:
     """The interval of a ratio, or nothing when there is none."""
-    return _span(interval, ratio)
+    return _span(interval, ratio_text)
 
 
-def interval(ratio: Interval) -> str:
+def interval_text(ratio: Interval) -> str:
     """The interval of a ratio with its level, for sentences."""
     return f"95\u00a0% interval {ratio_span(ratio)}"
 
@@ -147,25 +153,25 @@ def interval(ratio: Interval) -> str:
 def percent_span(interval: Interval) -> str:
     """The interval of a share, or nothing when there is none."""
     unit = "\u00a0%"
-    ends = _span(interval, lambda share: percent(share).removesuffix(unit))
+    ends = _span(interval, lambda share: percent_text(share).removesuffix(unit))
     return ends + unit if ends else ""
 
 
 def _span(interval: Interval, text: Callable[[float], str]) -> str:
-    if interval.low is None or interval.high is None or interval.bound is not Bound.EXACT:
+    if interval.low is None or interval.high is None or interval.bound is not BoundKind.EXACT:
         return ""
-    return span(text(interval.low), text(interval.high))
+    return range_text(text(interval.low), text(interval.high))
 
 
 def _plain(value: float | None) -> str:
-    return NONE if value is None else significant(value)
+    return NONE if value is None else significant_text(value)
 
 
 _BY_KIND: dict[str, Callable[[float | None], str]] = {
-    "seconds": seconds,
-    "bytes": size,
-    "count": count,
-    "share": percent,
+    "seconds": seconds_text,
+    "bytes": size_text,
+    "count": count_text,
+    "share": percent_text,
     "rate": _plain,
     "score": _plain,
 }

@@ -3,6 +3,9 @@
 A path is walked from the root by descriptors. Each directory in it must belong to root or the caller, and for
 root, others must not be able to rename what is in it. Such a path stays the same file for as long as it is
 used. Under ``sudo``, the user who called it counts as the caller.
+
+Each function raises a :class:`TierwiseError` that names the file or the directory through which another user
+could turn the path elsewhere, and :class:`OSError` for what the system refuses.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ _PRIVATE = 0o700
 _ANOTHER = "name a directory of your own, to which nobody else may write"
 
 
-def new_folder(
+def make_new_folder(
     path: Path, mode: int = _PRIVATE, owner: tuple[int, int] | None = None, *, in_foreign: bool = False
 ) -> int:
     """Make a folder in an existing directory; give its inode number.
@@ -42,11 +45,8 @@ def new_folder(
     Args:
         mode: its permissions, whatever the umask.
         owner: user and group that get it; -1 keeps one.
-        in_foreign: take a directory of another user, who may then rename the folder: use :func:`held`.
-
-    Raises:
-        TierwiseError: if others may write to the directory, or to one above it.
-        OSError: if it cannot be made, or exists.
+        in_foreign: take a directory of another user, who may then rename the folder: use
+            :func:`rename_proof_path`.
     """
     with _parent_of(path, foreign=in_foreign) as (parent, name):
         os.mkdir(name, _PRIVATE, dir_fd=parent)
@@ -58,65 +58,48 @@ def new_folder(
             return os.fstat(folder).st_ino
 
 
-def own_folder(path: Path, mode: int = _PRIVATE) -> None:
-    """Make a folder and those above it; an existing one must be the caller's, and keeps its mode.
+def make_own_folder(path: Path, mode: int = _PRIVATE, *, empty: bool = False) -> None:
+    """Make a folder and those above it; an existing one must be the caller's.
 
-    Raises:
-        TierwiseError: if it, or a directory above it, is another user's or can be written by others.
-        OSError: if it cannot be made.
+    An existing one keeps its mode; with ``empty``, it must be empty and gets the mode.
     """
-    _make_own(path, mode, empty=False)
-
-
-def empty_folder(path: Path) -> None:
-    """Make a folder that only its owner may enter; an existing one must be the caller's, and empty.
-
-    Raises:
-        TierwiseError: as :func:`own_folder`, or if it is not empty.
-        OSError: if it cannot be made.
-    """
-    _make_own(path, _PRIVATE, empty=True)
+    with _parent_of(path, make=True, follow=True) as (parent, name):
+        made = _mkdir(name, parent)
+        with _opened(name, _FOLDER, parent) as folder:
+            _require_closed(os.fstat(folder), path)
+            with os.scandir(folder) as entries:
+                if empty and any(entries):
+                    raise TierwiseError(f"{path} is not empty", "name a new directory")
+            if made or empty:
+                os.fchmod(folder, mode)
 
 
 def require_own_parents(path: Path) -> None:
-    """Refuse a path that another user can turn elsewhere; missing directories in it are made.
-
-    Raises:
-        TierwiseError: naming the directory that is another user's or can be written by others.
-        OSError: if one cannot be made.
-    """
+    """Refuse a path that another user can turn elsewhere; missing directories in it are made."""
     with _parent_of(path, make=True):
         pass
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[Path]:
+def rename_proof_path(folder: Path) -> Iterator[Path]:
     """A path of a folder of the caller's that leads there even after somebody renamed it.
 
     It is valid in this process only.
-
-    Raises:
-        TierwiseError: if the folder is no longer the caller's.
-        OSError: if it is gone.
     """
     with _opened(str(folder), _FOLDER, None) as descriptor:
         _require_own(os.fstat(descriptor), folder)
         yield Path(f"/proc/self/fd/{descriptor}")
 
 
-def open_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = False) -> IO[bytes]:
+def open_output_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = False) -> IO[bytes]:
     """Open a regular file of the caller's for writing, never through a link.
+
+    A pipe and a device are refused too.
 
     Args:
         path: of the file, in an existing directory.
-        how: what to do with a file that exists.
         mode: permissions of a new file, less the umask.
         in_foreign: take a directory of another user, who may then rename the file: write to what is open.
-
-    Raises:
-        TierwiseError: if the file is another user's, a link, a pipe or a device, or its directory is another
-            user's.
-        OSError: if it cannot be opened.
     """
     with _parent_of(path, foreign=in_foreign) as (parent, name):
         try:
@@ -141,13 +124,8 @@ def open_file(path: Path, how: How, mode: int = 0o600, *, in_foreign: bool = Fal
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line to a file of the caller's and force it to disk; a last line cut short goes first.
-
-    Raises:
-        TierwiseError: as :func:`open_file`.
-        OSError: if it cannot be written.
-    """
-    with open_file(path, "append") as file:
+    """Append a line to a file of the caller's and force it to disk; a last line cut short goes first."""
+    with open_output_file(path, "append") as file:
         file.truncate(_whole_bytes(file))
         file.write(line + b"\n")
         file.flush()
@@ -159,10 +137,6 @@ def write_file(path: Path, content: bytes | str) -> None:
 
     A pipe or a device of the caller's or root's is written to. A link in the place of the file is refused,
     whoever owns it: root owns the links in an archive that root has unpacked.
-
-    Raises:
-        TierwiseError: as :func:`open_file`, or if another user made a link in the path.
-        OSError: if it cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     with _target(path, make=True) as (parent, name, status):
@@ -178,11 +152,7 @@ def write_file(path: Path, content: bytes | str) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a path that :func:`write_file` would, before the work for its content; nothing is left there.
-
-    Raises:
-        TierwiseError, OSError: as :func:`write_file`.
-    """
+    """Refuse a path that :func:`write_file` would, before the work for its content; nothing is left there."""
     folder = path.absolute().parent
     while not os.path.lexists(folder):
         folder = folder.parent
@@ -231,23 +201,13 @@ def _replace(name: str, parent: int, data: bytes, old: os.stat_result | None) ->
 
 
 def require_own_directory(path: Path) -> None:
-    """Refuse what is no directory of the caller's: a link, or one that another user owns or may write to.
-
-    Raises:
-        TierwiseError: naming it.
-        OSError: if there is none.
-    """
+    """Refuse what is no directory of the caller's: a link, or one that another user owns or may write to."""
     with _parent_of(path) as (parent, name), _opened(name, _FOLDER, parent) as folder:
         _require_closed(os.fstat(folder), path)
 
 
 def require_own_file(path: Path, fix: str) -> None:
-    """Refuse a file that orders what root does, but that another user owns, may write to or may replace.
-
-    Raises:
-        TierwiseError: naming the file or the directory.
-        OSError: if there is none.
-    """
+    """Refuse a file that orders what root does, but that another user owns, may write to or may replace."""
     if os.geteuid() != 0:
         return
     try:
@@ -255,22 +215,6 @@ def require_own_file(path: Path, fix: str) -> None:
             _require_closed(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
     except TierwiseError as error:
         raise TierwiseError(error.message, fix) from None
-
-
-def _make_own(path: Path, mode: int, *, empty: bool) -> None:
-    with _parent_of(path, make=True, follow=True) as (parent, name):
-        made = _mkdir(name, parent)
-        with _opened(name, _FOLDER, parent) as folder:
-            _require_closed(os.fstat(folder), path)
-            if empty and _has_files(folder):
-                raise TierwiseError(f"{path} is not empty", "name a new directory")
-            if made or empty:
-                os.fchmod(folder, mode)
-
-
-def _has_files(folder: int) -> bool:
-    with os.scandir(folder) as entries:
-        return any(entries)
 
 
 def _mkdir(name: str, parent: int) -> bool:
@@ -316,7 +260,8 @@ def _parent_of(
                 yield directory, name
                 return
             if status is None and make and _mkdir(name, directory):
-                _open_to_others(name, directory)
+                with _opened(name, _FOLDER, directory) as made:
+                    os.fchmod(made, _PARENTS_MODE)  # whatever the umask
             walked, before = walked / name, directory
             directory = os.open(name, _WALKED, dir_fd=directory)
             os.close(before)
@@ -326,12 +271,6 @@ def _parent_of(
         raise
     finally:
         os.close(directory)
-
-
-def _open_to_others(name: str, parent: int) -> None:
-    """Give a directory that was just made in passing the usual mode, whatever the umask."""
-    with _opened(name, _FOLDER, parent) as folder:
-        os.fchmod(folder, _PARENTS_MODE)
 
 
 def _proc() -> int:
@@ -381,11 +320,11 @@ def _require_closed(status: os.stat_result, path: Path) -> None:
 
 
 def _require_own(status: os.stat_result, path: Path) -> None:
-    if status.st_uid not in callers():
+    if status.st_uid not in caller_user_ids():
         raise TierwiseError(f"{path} belongs to {user_name(status.st_uid)}", _ANOTHER)
 
 
-def callers() -> set[int]:
+def caller_user_ids() -> set[int]:
     """Root, the caller, and whoever called ``sudo``."""
     sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
     return {0, os.geteuid(), *([int(sudo)] if sudo.isdecimal() else [])}

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import names_in, one_of
+from tierwise.model.names import split_names, unknown_name_fix
 
 
 class Role(StrEnum):
@@ -108,7 +108,7 @@ class Placement(BaseModel):
             if device not in devices:
                 raise TierwiseError(
                     f"{where}: placements.{self.name}.{role} names the unknown device {device!r}",
-                    f"{one_of(device, sorted(devices))}, or add it under [devices]",
+                    f"{unknown_name_fix(device, sorted(devices))}, or add it under [devices]",
                 )
 
 
@@ -116,24 +116,24 @@ RELATION_MARKS = ".*:"
 """A name in a placement with one of these is one of a table or an index, such as ``public.orders``."""
 
 
-def is_relation(name: str) -> bool:
+def is_relation_name(name: str) -> bool:
     """Whether a name in a placement is one of a table or an index, rather than of a role."""
     return any(mark in name for mark in RELATION_MARKS)
 
 
-def parse_place(text: str, option: str = "--place", *, relations: bool = False) -> dict[str, str]:
+def parse_placement(text: str, option: str = "--place", *, relations: bool = False) -> dict[str, str]:
     """Role, or ``all``, to device, from ``--place`` or another option: ``log=nvme-dc,data=hdd-7k2``.
 
     With ``relations``, tables and indexes may take the place of roles: ``public.orders=nvme-dc``.
     """
     placement: dict[str, str] = {}
-    for part in names_in(text):
+    for part in split_names(text):
         role, equals, device = (piece.strip() for piece in part.partition("="))
         if not equals or not device:
             raise TierwiseError(
                 f"{option}: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
             )
-        if not (relations and is_relation(role)):
+        if not (relations and is_relation_name(role)):
             require_role(role, option)
         if role in placement:
             raise TierwiseError(f"{option}: {role} is given twice", "give each role one device")
@@ -146,31 +146,26 @@ def parse_place(text: str, option: str = "--place", *, relations: bool = False) 
 def require_role(role: str, option: str = "--place") -> None:
     """Refuse a name that is neither a role nor ``all``."""
     if role not in _PLACED:
-        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, _PLACED, SYNONYMS))
+        raise TierwiseError(f"{option}: unknown role {role!r}", unknown_name_fix(role, _PLACED, SYNONYMS))
 
 
 T = TypeVar("T")
 
 
-def recommended(by_price: Iterable[T], alike: Callable[[T], bool]) -> T | None:
+def recommended_placement(by_price: Iterable[T], alike: Callable[[T], bool]) -> T | None:
     """The first placement, in the order of :func:`price_order`, that cannot be told from the best one.
 
-    Advice and the reports of studies both choose by it.
-
-    Args:
-        by_price: placements, cheapest first; those after the answer are not asked for.
-        alike: whether a placement cannot be told from the best one.
+    Advice and the reports of studies both choose by it. Placements after the answer are not asked for.
     """
     return next(filter(alike, by_price), None)
 
 
 def price_order(
-    cost_per_month: float | None, moves: int, gain: float, in_memory: bool = False
-) -> tuple[bool, float, int, float]:
-    """Sort key: the cheapest first; of equally cheap ones that with the fewest moves, then with most gain.
+    cost_per_month: float | None, moves: int, devices: int, gain: float, in_memory: bool = False
+) -> tuple[bool, float, int, int, float]:
+    """Sort key: the lowest cost, then the fewest moves, then the fewest new devices, then the most gain.
 
-    Args:
-        cost_per_month: in one currency; an unknown one comes last.
-        in_memory: whether files that must last are kept in memory.
+    An unknown cost comes after all known ones. A placement that keeps files which must last in memory comes
+    after all that do not.
     """
-    return in_memory, math.inf if cost_per_month is None else cost_per_month, moves, -gain
+    return in_memory, math.inf if cost_per_month is None else cost_per_month, moves, devices, -gain

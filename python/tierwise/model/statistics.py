@@ -55,7 +55,7 @@ _STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2
 """97.5 % points of Student's distribution, by degrees of freedom from 1 on."""
 
 
-class Bound(StrEnum):
+class BoundKind(StrEnum):
     """How an estimate relates to the true value if some times were stopped at a cap."""
 
     EXACT = "exact"
@@ -63,7 +63,7 @@ class Bound(StrEnum):
     AT_MOST = "at most"
 
 
-class Verdict(StrEnum):
+class RatioVerdict(StrEnum):
     """What an interval of a ratio says about the two sides."""
 
     FASTER = "faster"
@@ -90,7 +90,7 @@ class Interval:
     low: float | None
     high: float | None
     n: int
-    bound: Bound = Bound.EXACT
+    bound: BoundKind = BoundKind.EXACT
 
     @property
     def weak(self) -> bool:
@@ -98,36 +98,35 @@ class Interval:
         return self.n < ENOUGH_REPEATS
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RatioVerdict:
         """Reading of a speed-up: above 1 is faster; an interval that contains 1 shows no difference."""
         if self.low is None or self.high is None or self.n < FEWEST_REPEATS:
-            return Verdict.UNKNOWN
-        if self.low > 1 and self.bound is not Bound.AT_MOST:
-            return Verdict.FASTER
-        if self.high < 1 and self.bound is not Bound.AT_LEAST:
-            return Verdict.SLOWER
-        return Verdict.NO_DIFFERENCE if self.bound is Bound.EXACT else Verdict.UNKNOWN
+            return RatioVerdict.UNKNOWN
+        if self.low > 1 and self.bound is not BoundKind.AT_MOST:
+            return RatioVerdict.FASTER
+        if self.high < 1 and self.bound is not BoundKind.AT_LEAST:
+            return RatioVerdict.SLOWER
+        return RatioVerdict.NO_DIFFERENCE if self.bound is BoundKind.EXACT else RatioVerdict.UNKNOWN
 
     @property
     def inverse(self) -> Interval:
         """The same ratio the other way round; a lower bound becomes an upper one."""
-        turned = {Bound.AT_LEAST: Bound.AT_MOST, Bound.AT_MOST: Bound.AT_LEAST}
+        turned = {BoundKind.AT_LEAST: BoundKind.AT_MOST, BoundKind.AT_MOST: BoundKind.AT_LEAST}
         low, high = (1 / end if end else None for end in (self.high, self.low))
         return Interval(1 / self.estimate, low, high, self.n, turned.get(self.bound, self.bound))
 
 
 def median_interval(sample: Sequence[float], *, seed: int = 0, capped: bool = False) -> Interval:
-    """Median of one sample with its 95 % percentile bootstrap interval.
+    """Median of one sample, of at least one repeat, with its 95 % percentile bootstrap interval.
 
     Args:
-        sample: independent repeats, at least one, in any unit.
-        capped: whether any of them was stopped and would have been greater.
+        capped: whether any repeat was stopped and would have been greater.
         seed: of the resampling; the same seed and sample give the same interval.
     """
     values = _require_sample(sample)
     n = len(values)
     low, high = _ends(_medians(values, np.random.default_rng(seed))) if n > 1 else (None, None)
-    return Interval(float(np.median(values)), low, high, n, Bound.AT_LEAST if capped else Bound.EXACT)
+    return Interval(float(np.median(values)), low, high, n, BoundKind.AT_LEAST if capped else BoundKind.EXACT)
 
 
 def ratio_interval(
@@ -138,18 +137,14 @@ def ratio_interval(
     above_capped: bool = False,
     below_capped: bool = False,
 ) -> Interval:
-    """``median(above) / median(below)`` of two independent samples with its 95 % interval.
+    """``median(above) / median(below)`` of independent samples of positive values with its 95 % interval.
 
-    Args:
-        above: repeats of the numerator, at least one, positive.
-        below: repeats of the denominator, at least one, positive, in the same unit.
-        seed: of the resampling; the same seed and samples give the same interval.
-        above_capped: whether any repeat of the numerator was stopped and would have been greater.
-        below_capped: the same for the denominator; both together leave the ratio unknown and are refused.
+    ``seed`` and ``capped`` are as for :func:`median_interval`. Samples that are both capped leave the ratio
+    unknown and are refused.
     """
     if above_capped and below_capped:
         raise ValueError("a ratio of two times that were both stopped is not known")
-    bound = Bound.AT_LEAST if above_capped else Bound.AT_MOST if below_capped else Bound.EXACT
+    bound = BoundKind.AT_LEAST if above_capped else BoundKind.AT_MOST if below_capped else BoundKind.EXACT
     samples = [_require_positive(above), _require_positive(below)]
     interval = statistic_interval(samples, lambda medians: medians[0] / medians[1], seed=seed)
     return Interval(interval.estimate, interval.low, interval.high, interval.n, bound)
@@ -160,10 +155,7 @@ def statistic_interval(
 ) -> Interval:
     """Any function of the medians of independent samples with its 95 % interval.
 
-    Args:
-        samples: each with one repeat at least.
-        statistic: takes the medians, one array for each sample, and works element by element.
-        seed: of the resampling; the same seed and samples give the same interval.
+    ``statistic`` takes the medians, one array for each sample, and works element by element.
     """
     arrays = [_require_sample(sample) for sample in samples]
     rng = np.random.default_rng(seed)
@@ -236,7 +228,7 @@ CONFIDENCE = 0.95
 _STEPS = 60
 
 
-def upper_share(events: int, trials: int, confidence: float = CONFIDENCE) -> float:
+def highest_plausible_share(events: int, trials: int, confidence: float = CONFIDENCE) -> float:
     """The greatest share of events that ``events`` of ``trials`` do not contradict, with 95 % confidence.
 
     ``confidence`` is another one. One-sided and exact: Clopper and Pearson, "The use of confidence or
@@ -267,7 +259,9 @@ def share_interval(events: int, trials: int) -> tuple[float, float]:
         ValueError: for counts that cannot be.
     """
     each = (1 + CONFIDENCE) / 2
-    return 1 - upper_share(trials - events, trials, each), upper_share(events, trials, each)
+    return 1 - highest_plausible_share(trials - events, trials, each), highest_plausible_share(
+        events, trials, each
+    )
 
 
 def _at_most(events: int, trials: int, share: float) -> float:

@@ -26,8 +26,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|h|)")
 def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
     """Bytes in a size such as ``4G``, ``1.5G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
 
-    Args:
-        least_bytes: smallest size accepted; a smaller one most likely lacks its unit.
+    One smaller than ``least_bytes`` most likely lacks its unit, and is refused.
     """
     match = _PATTERN.fullmatch(text.strip())
     factor = _FACTORS[match[3].upper()] if match and match[3] else 1
@@ -58,7 +57,7 @@ def parse_duration_s(text: str, what: str) -> float:
 _LEAST_SHOWN = 0.001
 
 
-def significant(value: float, figures: int = 3) -> str:
+def significant_text(value: float, figures: int = 3) -> str:
     """``value`` to some significant figures, without an exponent, with thin spaces between thousands.
 
     A value nearer to 0 than 0.001 is shown as such.
@@ -66,10 +65,10 @@ def significant(value: float, figures: int = 3) -> str:
     if value == 0:
         return "0"
     if abs(value) < _LEAST_SHOWN:
-        return f"<{_LEAST_SHOWN}" if value > 0 else f">-{_LEAST_SHOWN}"
+        return f"<{_LEAST_SHOWN}" if value > 0 else f">−{_LEAST_SHOWN}"
     decimals = figures - 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, decimals)
-    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")
+    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f").replace("-", "−")
 
 
 SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£"}
@@ -86,7 +85,7 @@ def money_sum(amounts: Iterable[float]) -> float:
 _AMOUNT = re.compile(r"([$€£]|[A-Z]{3})?\s*(\d+(?:\.\d+)?)\s*([$€£]|[A-Z]{3})?\s*(?:/(?:month|mo|m))?")
 
 
-def parse_monthly(text: str, what: str, currency: str) -> float:
+def parse_monthly_amount(text: str, what: str, currency: str) -> float:
     """The amount in ``50/month``, ``$50`` or ``50 EUR/month``."""
     match = _AMOUNT.fullmatch(text.strip())
     if not match:

@@ -3,12 +3,12 @@
 Not here: running a database, text and charts.
 """
 
-from tierwise.predict.devices import RECORDED, resolve
-from tierwise.predict.joint import JointPrediction, predict_together
+from tierwise.predict.joint_prediction import JointPrediction, predict_together
 from tierwise.predict.model_error import CalibratedError, ModelError
+from tierwise.predict.named_devices import RECORDED, resolve_device
 from tierwise.predict.prediction import Estimate, Prediction, RecordedRun, Refusal
 from tierwise.predict.predictor import Predictor
-from tierwise.predict.ranking import Ranking, rank
+from tierwise.predict.ranking import Ranking, rank_placements
 from tierwise.predict.scenario import Scenario
 
 __all__ = [
@@ -24,6 +24,6 @@ __all__ = [
     "Refusal",
     "Scenario",
     "predict_together",
-    "rank",
-    "resolve",
+    "rank_placements",
+    "resolve_device",
 ]

@@ -22,18 +22,22 @@ stay warm (pgbench -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clien
 of it is assumed to be left with any number, by judgement. The recorded pauses of clients are a sample: a
 bound takes them as shorter by what chance explains (``WorkSummary.chance``). More memory has no bound where
 reads were recorded: a read that memory answers takes less processor time, which is estimated and not bounded.
+Nor have fewer cores: waking an idle core takes processor time, and fewer are idle (one client's look-ups on
+one core took a fifth of their time on two).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.model.placement import Role
-from tierwise.predict import settings
-from tierwise.predict.devices import RECORDED
+from tierwise.model.names import join_words
+from tierwise.model.numbers import percent_text
+from tierwise.model.placement import ROLE_NAMES, Role
+from tierwise.predict import database_settings
+from tierwise.predict.named_devices import RECORDED
 from tierwise.predict.prediction import Bound
-from tierwise.predict.replayed import DEVICES, Wait, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.simulator_output import DEVICES, TransactionWait, WorkSummary
 
 _UNRECORDED = 0.8
 """Share of the recorded processor time that is there without recording."""
@@ -53,10 +57,12 @@ _READS = 0.01
 """Reads of devices for each transaction from which that holds."""
 
 
-def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
+def rate_upper_bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
     """The highest rate of an answer; ``None`` where the recording does not tell the processor time."""
     demands = work.demands
     if demands.cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(scenario, work):
+        return None
+    if scenario.cores is not None and scenario.cores < work.cores:
         return None
     freed = _freed(scenario, work)
     stay_us = _stay_us(scenario, work, freed)
@@ -70,7 +76,7 @@ def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> 
     if (scenario.clients or work.sessions) > work.sessions:
         cpu_us *= _LEAST_CPU_OF_MORE
     by_cores = cores * scenario.cpu_speed * 1e6 / cpu_us
-    share = f"{cpu_us / demands.cpu_us:.0%}"
+    share = percent_text(cpu_us / demands.cpu_us)
     give = f"{cores} cores give" if cores != 1 else "1 core gives"
     because = f"{give} no more, if a transaction takes {share} of the recorded processor time"
     bounds.append((by_cores, because))
@@ -115,13 +121,13 @@ def _freed(scenario: Scenario, work: WorkSummary) -> list[Role]:
     """Roles whose waits may end: those that move or that commits stop to wait for, and those beside them."""
     placed = scenario.devices_of(work.footprints)
     moved = {role for role, device in placed.items() if device != RECORDED}
-    moved |= settings.may_end(scenario.settings) & set(work.footprints)
+    moved |= database_settings.roles_of_ending_waits(scenario.settings) & set(work.footprints)
     left = [device for device in work.devices if moved & set(device.roles)]
     beside = {role for device in left for role in device.roles}
     return [role for role in Role if role in moved | beside]
 
 
-def _stays(wait: Wait, scenario: Scenario, work: WorkSummary, freed: Sequence[Role]) -> bool:
+def _stays(wait: TransactionWait, scenario: Scenario, work: WorkSummary, freed: Sequence[Role]) -> bool:
     """Whether a wait is no shorter than recorded: for a device that nothing leaves, with no fewer clients."""
     if wait.category not in DEVICES or (scenario.clients or work.sessions) < work.sessions:
         return False
@@ -136,21 +142,11 @@ def _answers_reads(scenario: Scenario, work: WorkSummary) -> bool:
 
 
 def _has_less(scenario: Scenario, work: WorkSummary) -> bool:
-    return (
-        scenario.cpu_speed < 1
-        or (scenario.cores or work.cores) < work.cores
-        or (scenario.clients or work.sessions) < work.sessions
-    )
+    return scenario.cpu_speed < 1 or (scenario.clients or work.sessions) < work.sessions
 
 
 def _gone(freed: Sequence[Role]) -> str:
     """The waits assumed gone, in words."""
-    waits = (
-        f"all waits on {_names(freed)}, for locks and for cores" if freed else "all waits for locks and cores"
-    )
-    return f"{waits} gone"
-
-
-def _names(roles: Sequence[Role]) -> str:
-    *first, last = [f"the {role}" for role in roles]
-    return f"{', '.join(first)} and {last}" if first else last
+    if not freed:
+        return "all waits for locks and cores gone"
+    return f"all waits on {join_words([ROLE_NAMES[role] for role in freed])}, for locks and for cores gone"

@@ -1,9 +1,9 @@
 """The coarse model: answers from an observation, in place of the replay of a recording.
 
-Rates are those of :mod:`tierwise.predict.mean_value`. The time of a request on a new device is that of its
-model (:mod:`tierwise.predict.coarse_waits`): a flush of the log is one write and one flush, a read of a page
-one random read, both behind the requests of the other clients. What waits leave open is answered three times:
-as is likely, at worst and at best. The interval of an answer contains all three.
+Rates are those of :mod:`tierwise.predict.mean_value_analysis`. The time of a request on a new device is that
+of its model (:mod:`tierwise.predict.coarse_waits`): a flush of the log is one write and one flush, a read of
+a page one random read, both behind the requests of the other clients. What waits leave open is answered three
+times: as is likely, at worst and at best. The interval of an answer contains all three.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.model.placement import Role
-from tierwise.predict import coarse_waits, mean_value, observed_work
-from tierwise.predict.coarse_waits import Case, Placed
+from tierwise.predict import coarse_waits, mean_value_analysis, observed_work
+from tierwise.predict.coarse_waits import Case, PlacementWaits
 from tierwise.predict.observed_work import LogDemand
-from tierwise.predict.replayed import Outcome, SimulatedLatency, SimulatedRoleIo, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.simulator_output import (
+    SimulatedLatency,
+    SimulatedRoleIo,
+    SimulationOutcome,
+    WorkSummary,
+)
 from tierwise.recording.observation import PARTS, Observation
 
 _ELAPSED_S = 1000.0
@@ -34,7 +39,7 @@ _NO_LATENCY = SimulatedLatency(p50_us=0.0, p95_us=0.0, p99_us=0.0)
 _CASES: tuple[Case, ...] = ("likely", "worst", "best")
 
 
-class Coarse:
+class CoarseModel:
     """An observation with the interface of ``tierwise._core.Replay``."""
 
     def __init__(self, seen: Observation) -> None:
@@ -44,7 +49,7 @@ class Coarse:
             TierwiseError: if transactions were not counted.
         """
         self._seen = seen
-        self._work = observed_work.work_of(seen)
+        self._work = observed_work.observed_work_of(seen)
         self._drawn = cache(self._draw)
         self._base = cache(lambda seed, case: self._solve(Scenario(), {}, seed, case, worn=False))
 
@@ -80,8 +85,8 @@ class Coarse:
             other.transactions / max(self._base(seed, case).transactions, 1) / max(faster, 1e-9)
             for case, other in zip(_CASES[1:], others, strict=True)
         ]
-        warnings = coarse_waits.open_questions(self._seen, self._work, self._drawn(seed)[1], placed)
-        warnings += coarse_waits.busier(self._work, placed, faster)
+        warnings = coarse_waits.unknowns_of_placement(self._seen, self._work, self._drawn(seed)[1], placed)
+        warnings += coarse_waits.busier_devices_warning(self._work, placed, faster)
         prediction = likely.model_copy(update={"alternatives": alternatives, "warnings": warnings})
         return {"outcome": _fields(prediction)}
 
@@ -106,17 +111,17 @@ class Coarse:
         case: Case,
         *,
         worn: bool,
-    ) -> Outcome:
+    ) -> SimulationOutcome:
         """The rate at which waits, queues and rate agree, by damped iteration."""
         work, log = self._drawn(seed)
-        waits = Placed(self._seen, work, log, placed, case, worn)
+        waits = PlacementWaits(self._seen, work, log, placed, case, worn)
         if self._seen.cores is None and case == "worst":
             fewest = max(math.ceil(self._seen.sessions_in("cpu")), 1)
             work = work.model_copy(update={"cores": min(fewest, work.cores)})
         rate = work.observed.transactions_per_s
         for _ in range(_ROUNDS):
             outcome = _outcome(machine, work, waits, rate)
-            new = mean_value.rate_per_s(machine, work, outcome, rate) or rate
+            new = mean_value_analysis.mean_value_rate_per_s(machine, work, outcome, rate) or rate
             if abs(new / rate - 1) < _NEAR:
                 break
             rate = math.sqrt(rate * new)
@@ -138,11 +143,13 @@ class Coarse:
         drawn = [wait.model_copy(update={"sessions": wait.sessions * whole}) for wait in scaled]
         running = min(seen.running * factors["cpu"] * whole, seen.cores or math.inf)
         now = seen.model_copy(update={"waits": drawn, "running": running})
-        work = observed_work.work_of(now)
+        work = observed_work.observed_work_of(now)
         return work, observed_work.log_demand(now, work)
 
 
-def _outcome(machine: Scenario, work: WorkSummary, waits: Placed, rate_per_s: float) -> Outcome:
+def _outcome(
+    machine: Scenario, work: WorkSummary, waits: PlacementWaits, rate_per_s: float
+) -> SimulationOutcome:
     """The state of the machine at a rate."""
     clients = machine.clients or work.sessions
     response_us = clients * 1e6 / rate_per_s
@@ -150,19 +157,19 @@ def _outcome(machine: Scenario, work: WorkSummary, waits: Placed, rate_per_s: fl
     flush_us, commits = waits.flush_us(rate_per_s), waits.commits
     offered = rate_per_s * commits * flush_us / 1e6
     flushes_per_s = (
-        mean_value.flushing_share(offered) * 1e6 / flush_us if flush_us > 0 else rate_per_s * commits
+        mean_value_analysis.flushing_share(offered) * 1e6 / flush_us if flush_us > 0 else rate_per_s * commits
     )
     cpu_us = work.demands.cpu_us / machine.cpu_speed
     parts = {**times_us, "cpu": cpu_us, "client": work.demands.think_us}
     rest_us = response_us - sum(parts.values())
     parts["log_device"] = min(commits * flush_us, max(rest_us, 0.0)) if commits else 0.0
     parts["log_queue"] = min(
-        mean_value.log_wait_us(commits, rate_per_s / 1e6, flush_us) - commits * flush_us,
+        mean_value_analysis.log_wait_us(commits, rate_per_s / 1e6, flush_us) - commits * flush_us,
         max(rest_us - parts["log_device"], 0.0),
     )
     parts["runnable"] = max(response_us - sum(parts.values()), 0.0)
     cores = machine.cores or work.cores
-    return Outcome(
+    return SimulationOutcome(
         elapsed_s=_ELAPSED_S,
         turns=round(rate_per_s * _ELAPSED_S),
         transactions=round(rate_per_s * _ELAPSED_S),
@@ -175,7 +182,9 @@ def _outcome(machine: Scenario, work: WorkSummary, waits: Placed, rate_per_s: fl
     )
 
 
-def _io(waits: Placed, rate_per_s: float, flushes_per_s: float, flush_us: float) -> list[SimulatedRoleIo]:
+def _io(
+    waits: PlacementWaits, rate_per_s: float, flushes_per_s: float, flush_us: float
+) -> list[SimulatedRoleIo]:
     """Requests of each role: flushes of the log as modelled, calls for pages as the server counted them."""
     log = SimulatedRoleIo(
         role=Role.LOG,
@@ -189,6 +198,6 @@ def _io(waits: Placed, rate_per_s: float, flushes_per_s: float, flush_us: float)
     return [*([log] if flushes_per_s > 0 else []), *waits.page_io(rate_per_s, _ELAPSED_S)]
 
 
-def _fields(outcome: Outcome) -> dict[str, Any]:
+def _fields(outcome: SimulationOutcome) -> dict[str, Any]:
     """An outcome in the simulator's form, with its shares as pairs."""
     return {**outcome.model_dump(mode="json"), "shares": list(outcome.shares.items())}

@@ -10,12 +10,16 @@ from typing import Literal
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, Simulation, simulate_core
+from tierwise.device_models.device_simulation import (
+    SimulationFigures,
+    SimulationJob,
+    simulate_compiled_profile,
+)
 from tierwise.model.placement import Role
-from tierwise.model.units import significant
-from tierwise.predict.devices import resolve
-from tierwise.predict.observed_work import LogDemand, moved_parts
-from tierwise.predict.replayed import SimulatedRoleIo, Wait, WorkSummary
+from tierwise.model.units import significant_text
+from tierwise.predict.named_devices import resolve_device
+from tierwise.predict.observed_work import LogDemand, is_wait_off_log_device
+from tierwise.predict.simulator_output import SimulatedRoleIo, TransactionWait, WorkSummary
 from tierwise.recording.observation import Observation
 
 Access = Literal["randread", "randwrite", "seqread", "seqwrite"]
@@ -60,9 +64,9 @@ def request_us(core: _core.Profile, access: Access, size_bytes: int, depth: floa
 
 
 @lru_cache
-def extremes_us(access: Access, size_bytes: int) -> tuple[float, float]:
+def request_extremes_us(access: Access, size_bytes: int) -> tuple[float, float]:
     """The shortest and the longest time of a request over the shipped devices, new and without a queue."""
-    devices = [profiles.load(name) for name in profiles.names()]
+    devices = [profiles.load_profile(name) for name in profiles.profile_names()]
     times = [
         request_us(device.core, access, size_bytes, 1, worn=False)
         for device in devices
@@ -72,9 +76,9 @@ def extremes_us(access: Access, size_bytes: int) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=1024)
-def _simulated(core: _core.Profile, pattern: str, worn: bool) -> Simulation:
-    return simulate_core(
-        core, Job(preset=pattern, count=_REQUESTS, precondition="random" if worn else "fresh")
+def _simulated(core: _core.Profile, pattern: str, worn: bool) -> SimulationFigures:
+    return simulate_compiled_profile(
+        core, SimulationJob(preset=pattern, count=_REQUESTS, precondition="random" if worn else "fresh")
     )
 
 
@@ -91,7 +95,7 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacementWaits:
     """The waits of one placement in one case.
 
     Attributes:
@@ -125,7 +129,7 @@ class Placed:
         """Time of a flush of the log, at worst behind a request of another role on its device."""
         core = self.placed.get(Role.LOG)
         if core is None:
-            ends = self.case == "best" and Role.LOG in freed(self.work, self.placed)
+            ends = self.case == "best" and Role.LOG in relieved_roles(self.work, self.placed)
             return 0.0 if ends else self.log.flush_us
         alone_us = flush_us(core, self.log.flush_bytes, worn=self.worn)
         if self.case != "worst":
@@ -137,7 +141,7 @@ class Placed:
         times: dict[str, float] = {}
         before_us = after_us = self.work.demands.cpu_us
         for wait in self.work.demands.waits:
-            if moved_parts(wait):
+            if is_wait_off_log_device(wait):
                 now_us = self._moved_us(wait, rate_per_s, clients)
                 times[wait.category] = times.get(wait.category, 0.0) + now_us
                 before_us, after_us = before_us + wait.time_us, after_us + now_us
@@ -174,13 +178,13 @@ class Placed:
                     busy_s=min(waiting * rate_per_s / 1e6, 1.0) * elapsed_s,
                 )
 
-    def _moved_us(self, wait: Wait, rate_per_s: float, clients: int) -> float:
+    def _moved_us(self, wait: TransactionWait, rate_per_s: float, clients: int) -> float:
         """A wait for pages: in proportion to the time of one request, with those that wait beside it."""
         core = self.placed.get(wait.role) if wait.role is not None else None
         if core is None:
-            ends = self.case == "best" and wait.role in freed(self.work, self.placed)
+            ends = self.case == "best" and wait.role in relieved_roles(self.work, self.placed)
             return 0.0 if ends else wait.time_us
-        access, size_bytes = request_of(self.seen, wait)
+        access, size_bytes = request_behind_wait(self.seen, wait)
         before_us = self._before_us(wait)
         depth = 1.0
         for _ in range(_ROUNDS):
@@ -189,9 +193,9 @@ class Placed:
             depth = min(max(rate_per_s * now_us / 1e6, 1.0), clients)
         return now_us
 
-    def _before_us(self, wait: Wait) -> float:
+    def _before_us(self, wait: TransactionWait) -> float:
         """Time of a request where the role lay: of its device if that is known, else of any device."""
-        low_us, high_us = before_us(self.seen, self.work, wait)
+        low_us, high_us = request_bounds_before_us(self.seen, self.work, wait)
         return {"worst": low_us, "likely": math.sqrt(low_us * high_us), "best": high_us}[self.case]
 
     def _held(self, longer: float) -> float:
@@ -214,7 +218,7 @@ class Placed:
         return min(requests * rate_per_s * each_us / 1e6, 1.0) * each_us
 
 
-def freed(work: WorkSummary, placed: Mapping[Role, _core.Profile]) -> set[Role]:
+def relieved_roles(work: WorkSummary, placed: Mapping[Role, _core.Profile]) -> set[Role]:
     """Roles that stay on a device that others leave, or may leave."""
     return {
         role
@@ -235,7 +239,7 @@ def page_share(seen: Observation, role: Role) -> float:
     return counts.get(role, 0) / sum(counts.values())
 
 
-def request_of(seen: Observation, wait: Wait) -> tuple[Access, int]:
+def request_behind_wait(seen: Observation, wait: TransactionWait) -> tuple[Access, int]:
     """The request behind a wait: temporary files in sequence, all others page by page at random."""
     read = wait.category == "read"
     if wait.role is Role.TEMP:
@@ -243,21 +247,23 @@ def request_of(seen: Observation, wait: Wait) -> tuple[Access, int]:
     return ("randread" if read else "randwrite"), seen.page_bytes
 
 
-def before_us(seen: Observation, work: WorkSummary, wait: Wait) -> tuple[float, float]:
+def request_bounds_before_us(
+    seen: Observation, work: WorkSummary, wait: TransactionWait
+) -> tuple[float, float]:
     """The least and the greatest time of a request where a role lay.
 
     A device that its user named has one time. Any other lies between the fastest and the slowest that ship,
     and is no faster than if every call had reached it.
     """
-    access, size_bytes = request_of(seen, wait)
+    access, size_bytes = request_behind_wait(seen, wait)
     rate = work.observed.transactions_per_s
     name = seen.devices.get(wait.role) if wait.role is not None else None
     if name is not None:
         depth = max(rate * wait.time_us / 1e6, 1.0)
-        core = resolve(name).profile.core  # one object for each device: times are cached by it
+        core = resolve_device(name).profile.core  # one object for each device: times are cached by it
         each_us = max(request_us(core, access, size_bytes, depth, worn=True), 1e-3)
         return each_us, each_us
-    low_us, high_us = extremes_us(access, size_bytes)
+    low_us, high_us = request_extremes_us(access, size_bytes)
     calls = seen.counts.get("page_reads", 0) if wait.category == "read" and wait.role in _PAGES else 0
     if calls and wait.role is not None:
         own = calls * page_share(seen, wait.role) / max(seen.transactions or 1, 1)
@@ -265,22 +271,23 @@ def before_us(seen: Observation, work: WorkSummary, wait: Wait) -> tuple[float, 
     return low_us, max(low_us, high_us)
 
 
-def open_questions(
+def unknowns_of_placement(
     seen: Observation, work: WorkSummary, log: LogDemand, placed: Mapping[Role, _core.Profile]
 ) -> list[str]:
     """What waits leave open about a placement, as sentences: the interval contains both ends of each."""
     questions = []
-    waited = [wait for wait in work.demands.waits if moved_parts(wait) and wait.role in placed]
+    waited = [wait for wait in work.demands.waits if is_wait_off_log_device(wait) and wait.role in placed]
     unknown = [wait for wait in waited if wait.role not in seen.devices]
     if unknown:
-        ends = [before_us(seen, work, wait) for wait in unknown]
+        ends = [request_bounds_before_us(seen, work, wait) for wait in unknown]
         low_us, high_us = min(low for low, _ in ends), max(high for _, high in ends)
         names = ", ".join(dict.fromkeys(str(wait.role) for wait in unknown))
         questions.append(
-            f"the device of {names} was not named: a request there is taken to last {significant(low_us)} to "
-            f"{significant(high_us)} µs, which tierwise observe --on would tell"
+            f"the device of {names} was not named: a request there is taken to last "
+            f"{significant_text(low_us)} to {significant_text(high_us)} µs, which tierwise observe --on "
+            "would tell"
         )
-    beside = sorted(freed(work, placed))
+    beside = sorted(relieved_roles(work, placed))
     if beside and len(seen.devices) < len(work.footprints):
         questions.append(
             f"whether {', '.join(beside)} shares a device with what moves is not known: at best its waits end"
@@ -301,7 +308,9 @@ _BUSIER = 1.1
 """Rate over the observed one from which on devices that stay are said to get more requests."""
 
 
-def busier(work: WorkSummary, placed: Mapping[Role, _core.Profile], faster: float) -> list[str]:
+def busier_devices_warning(
+    work: WorkSummary, placed: Mapping[Role, _core.Profile], faster: float
+) -> list[str]:
     """A sentence where devices that stay are asked for more than was observed: their queues are not known.
 
     Args:

@@ -14,7 +14,7 @@ from tierwise.model.statistics import mean_half_width
 from tierwise.predict.prediction import Estimate
 
 
-def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Estimate | None:
+def estimate_from_seeds(values: Sequence[float], half_widths: Sequence[float] = ()) -> Estimate | None:
     """The geometric mean of a figure under several seeds, with its 95 % interval; ``None`` for figures of 0.
 
     Args:
@@ -30,13 +30,15 @@ def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Esti
     return Estimate(value=value, low=low, high=high)
 
 
-def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = ()) -> Estimate | None:
+def estimate_spanning_series(
+    series: Sequence[Sequence[float]], half_widths: Sequence[float] = ()
+) -> Estimate | None:
     """The estimate of the first of several series, with an interval that contains those of all.
 
     Args:
         series: for each assumption, a figure for each seed; the main assumption first.
     """
-    uncertainty = [interval for values in series if (interval := estimate(values, half_widths))]
+    uncertainty = [interval for values in series if (interval := estimate_from_seeds(values, half_widths))]
     if not uncertainty or len(uncertainty) < len(series):
         return None
     return Estimate(
@@ -46,7 +48,7 @@ def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = (
     )
 
 
-def below(figure: Estimate | None, most: float) -> Estimate | None:
+def estimate_capped_at(figure: Estimate | None, most: float) -> Estimate | None:
     """An estimate with its high end at most ``most``; a value above ``most`` is scaled down to it."""
     if figure is None or figure.high <= most:
         return figure
@@ -54,16 +56,16 @@ def below(figure: Estimate | None, most: float) -> Estimate | None:
     return Estimate(value=figure.value * factor, low=figure.low * factor, high=most)
 
 
-def ratio(
+def estimate_ratio(
     above: Sequence[float], below: Sequence[float], half_widths: Sequence[float] = ()
 ) -> Estimate | None:
-    """A ratio, seed by seed, as :func:`estimate`."""
+    """A ratio, seed by seed, as :func:`estimate_from_seeds`."""
     if not below or min(below) <= 0:
         return None
-    return estimate([high / low for high, low in zip(above, below, strict=True)], half_widths)
+    return estimate_from_seeds([high / low for high, low in zip(above, below, strict=True)], half_widths)
 
 
-def inverse(figure: Estimate, of: float = 1.0) -> Estimate:
+def inverse_estimate(figure: Estimate, of: float = 1.0) -> Estimate:
     """``of`` divided by a figure."""
     return Estimate(value=of / figure.value, low=of / figure.high, high=of / figure.low)
 

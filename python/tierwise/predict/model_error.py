@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tierwise.model.input_files import DATA, parse_toml, read_text, validated
-from tierwise.results.measurements import Record
+from tierwise.model.input_files import DATA, parse_as_model, parse_toml, read_text
+from tierwise.results.measurements import StrictModel
 
 SHIPPED = DATA / "model_error.toml"
 """Of rounds before docs/evidence/accuracy.md was measured in slots."""
@@ -31,17 +31,17 @@ What = Literal["rate", "p50", "p95", "p99"]
 Storage = Literal["emulated", "real"]
 
 
-def path_between(recorded: Storage, target: Storage) -> str:
+def storage_transition(recorded: Storage, target: Storage) -> str:
     """Kinds of the recorded and the target storage, as ``real→emulated``."""
     return f"{recorded}→{target}"
 
 
-class CalibratedError(Record):
+class CalibratedError(StrictModel):
     """The error of one figure on one engine, as a function of how far it depends on processor time."""
 
     engine: str
     path: str
-    """As :func:`path_between`."""
+    """As :func:`storage_transition`."""
     what: What
     changes: list[str]
     """What the scenarios changed: ``placement``, ``clients``, …"""
@@ -62,7 +62,7 @@ class CalibratedError(Record):
         return self.half_width + self.per_computing * gained
 
 
-class ModelError(Record):
+class ModelError(StrictModel):
     """All errors that were calibrated; none before the first validation."""
 
     errors: list[CalibratedError] = []
@@ -74,7 +74,7 @@ class ModelError(Record):
             file = own_file() if own_file().exists() else SHIPPED
         if not file.exists():
             return cls()
-        return validated(cls, parse_toml(read_text(file, _FIX), str(file)), str(file), _FIX)
+        return parse_as_model(cls, parse_toml(read_text(file, _FIX), str(file)), str(file), _FIX)
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
         """The calibrated error of exactly this engine and path, if there is one."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tierwise.model.placement import Role
 from tierwise.predict.scenario import Scenario
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 
-class Estimate(Record):
+class Estimate(StrictModel):
     """A figure with its 95 % interval."""
 
     value: float
@@ -20,14 +20,14 @@ class Estimate(Record):
         return self.low, self.high
 
 
-class Refusal(Record):
+class Refusal(StrictModel):
     """Why there is no answer, and what would give one."""
 
     message: str
     fix: str
 
 
-class Bound(Record):
+class Bound(StrictModel):
     """Upper bound of the rate, from the recording alone."""
 
     rate_per_s: float
@@ -37,7 +37,7 @@ class Bound(Record):
     """The waits assumed gone, or the resource that is full, in words."""
 
 
-class RoleLoad(Record):
+class RoleLoad(StrictModel):
     """Average load of a role on its device."""
 
     device: str
@@ -58,7 +58,7 @@ class RoleLoad(Record):
         return self.reads_per_s + self.writes_per_s + self.flushes_per_s
 
 
-class Prediction(Record):
+class Prediction(StrictModel):
     """The answer to one scenario; without a figure where ``refused``."""
 
     scenario: Scenario
@@ -90,7 +90,7 @@ class Prediction(Record):
     p95_us: Estimate | None = None
     p99_us: Estimate | None = None
     shares: dict[str, float] = {}
-    """Share of the sessions' time by what it goes to; they sum to 1."""
+    """Share of the sessions' time by what it goes to; they sum to 1. Of the recorded run, as recorded."""
     gained_computing: float = 0.0
     """Share of the sessions' time on processors beyond that of the recorded run: intervals widen with it."""
     commits_per_flush: float | None = None
@@ -118,7 +118,7 @@ class Prediction(Record):
         return self.speedup is not None and self.speedup.high < 1
 
 
-class RecordedRun(Record):
+class RecordedRun(StrictModel):
     """The recorded run, and how well its replay reproduces it."""
 
     engine: str

@@ -10,17 +10,17 @@ from pathlib import Path
 from tierwise.device_models.profiles import ENDS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import bounds, counting, machine, settings, space, uncertainty
-from tierwise.predict.answer import Answers
-from tierwise.predict.devices import RECORDED
+from tierwise.predict import bounds, database_settings, rate_unit, role_space, scenario_machine, uncertainty
+from tierwise.predict.answer import AnswerBuilder
 from tierwise.predict.model_error import ModelError
+from tierwise.predict.named_devices import RECORDED
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
-from tierwise.predict.replayed import Demands, Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import MOST_CPU_SPEED, Scenario
+from tierwise.predict.simulator_output import Demands, SimulationOutcome
 from tierwise.predict.uncertainty import Uncertainty
-from tierwise.recording import About, Observation, Recording, open_source, pooler_of
-from tierwise.recording.buffer import BufferContent
+from tierwise.recording import Observation, Recording, RecordingMetadata, open_recorded_source, pooler_of
+from tierwise.recording.buffer_content import BufferContent
 from tierwise.recording.relations import Relations
 
 SEEDS = 5
@@ -32,19 +32,22 @@ class Predictor:
 
     def __init__(
         self,
-        about: About,
+        about: RecordingMetadata,
         warnings: Sequence[str],
         replayer: Replayer,
         *,
         seeds: int = SEEDS,
         model_error: ModelError | None = None,
-        unit: counting.Unit | None = None,
+        unit: rate_unit.Unit | None = None,
     ) -> None:
         """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them.
 
         Rates count ``unit``; by default transactions, if the recording shows them.
         """
-        self.about, self.replayer = settings.with_shown(about, replayer.work.footprints), replayer
+        self.about, self.replayer = (
+            database_settings.with_shown_settings(about, replayer.work.footprints),
+            replayer,
+        )
         replayer.about = about
         self._selected: tuple[str, ...] = ()
         self._select: Callable[[tuple[str, ...]], Predictor] | None = None
@@ -59,7 +62,7 @@ class Predictor:
         self.work = replayer.work.model_copy(update={"demands": demands})
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
-        unit = counting.unit_of(self.work, unit)
+        unit = rate_unit.rate_unit_of(self.work, unit)
         if unit == "requests" and self.work.transactions > 0:
             shared = self.work.demands.shared_by(self.work.turns / self.work.transactions)
             observed = self.work.observed.model_copy(update={"arrive": False})  # at a rate of transactions
@@ -93,7 +96,7 @@ class Predictor:
             pooler=pooler.program if (pooler := pooler_of(about.clients)) else None,
         )
         error = ModelError.read() if model_error is None else model_error
-        self.answers = Answers(self.run, self.work, reproduced, error, self._warnings, replayer.fresh)
+        self.answers = AnswerBuilder(self.run, self.work, reproduced, error, self._warnings, replayer.fresh)
 
     @classmethod
     def open(
@@ -102,7 +105,7 @@ class Predictor:
         *,
         seeds: int = SEEDS,
         model_error: ModelError | None = None,
-        unit: counting.Unit | None = None,
+        unit: rate_unit.Unit | None = None,
         fresh: bool = False,
         names: Path | None = None,
     ) -> Predictor:
@@ -114,12 +117,12 @@ class Predictor:
             fresh: whether new devices are in their factory state, rather than worn by long use.
             names: CSV file of the names of tables and indexes, in place of those that the recording has.
         """
-        source = open_source(path)
+        source = open_recorded_source(path)
         if isinstance(source, Observation):
-            from tierwise.predict.coarse import Coarse
+            from tierwise.predict.coarse import CoarseModel
 
             error = ModelError()  # what was calibrated is the error of replays
-            replayer = Replayer(Coarse(source), fresh=fresh)
+            replayer = Replayer(CoarseModel(source), fresh=fresh)
             return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=error, unit=unit)
         replayer = Replayer.open(path, fresh=fresh)
         predictor = cls(
@@ -201,10 +204,10 @@ class Predictor:
         return self.answers.prediction(Scenario(), self._base, Uncertainty())
 
     @cached_property
-    def spaces(self) -> dict[Role, space.RoleSpace]:
+    def spaces(self) -> dict[Role, role_space.RoleSpace]:
         """The space that the files of each role may need."""
         written = {role: load.written_bytes_per_s for role, load in self.as_recorded.io.items()}
-        return space.role_spaces(self.about, self.work.footprints, written)
+        return role_space.role_spaces(self.about, self.work.footprints, written)
 
     def predict(self, scenarios: Sequence[Scenario], *, seeds: int | None = None) -> list[Prediction]:
         """Answer each scenario, in order.
@@ -223,7 +226,9 @@ class Predictor:
         """Answer scenarios with the same selected tables."""
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         scenarios = [
-            machine.grown(machine.on_instance(scenario, self.work), self.run, self.work)
+            scenario_machine.scenario_with_growth(
+                scenario_machine.scenario_on_instance(scenario, self.work), self.run, self.work
+            )
             for scenario in scenarios
         ]
         refused = [self.refusal(scenario) for scenario in scenarios]
@@ -239,8 +244,8 @@ class Predictor:
     def refusal(self, scenario: Scenario) -> Prediction | None:
         """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
         why = (
-            uncertainty.refusal(scenario, self.work, self.about.role_bytes)
-            or settings.refusal(scenario.settings, self.about)
+            uncertainty.scenario_refusal(scenario, self.work, self.about.role_bytes)
+            or database_settings.settings_refusal(scenario.settings, self.about)
             or self._smaller_buffer_refusal(scenario)
         )
         return self._refused(scenario, why) if why else None
@@ -269,7 +274,8 @@ class Predictor:
         waiting for the log.
 
         Args:
-            scenario: what to change; ``growth`` has no effect unless :func:`machine.grown` was applied.
+            scenario: what to change; ``growth`` has no effect without
+                :func:`scenario_machine.scenario_with_growth`.
             seeds: at least one.
             span_s: counted virtual time.
             enough: counted transactions after which a simulation may stop before ``span_s``.
@@ -279,7 +285,11 @@ class Predictor:
         open_reads = uncertainty.memory_assumptions(scenario, self.work)
         scenario, *least_and_most_cpu = self._with_other_cpu(scenario)
         # Where no device has a range, one of its ends stands for both.
-        ends = ENDS if uncertainty.ranged(scenario, self.work) else ENDS[: len(least_and_most_cpu) // 2]
+        ends = (
+            ENDS
+            if uncertainty.devices_with_ranges(scenario, self.work)
+            else ENDS[: len(least_and_most_cpu) // 2]
+        )
         return [
             *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
             *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in open_reads),
@@ -295,7 +305,7 @@ class Predictor:
         The recording does not tell how much of it goes with the wait: from nothing to what the bound assumes.
         The middle is taken.
         """
-        if not settings.ends_flushes(scenario.settings, self.about):
+        if not database_settings.ends_log_flushes(scenario.settings, self.about):
             return [scenario]
         least = bounds.least_cpu_share(scenario, self.work)
         shares = ((1 + least) / 2, least, 1.0)
@@ -304,7 +314,10 @@ class Predictor:
         ]
 
     def answer(
-        self, scenario: Scenario, asked: Sequence[SimulationRequest], answers: Sequence[Outcome | Refusal]
+        self,
+        scenario: Scenario,
+        asked: Sequence[SimulationRequest],
+        answers: Sequence[SimulationOutcome | Refusal],
     ) -> Prediction:
         """The answer from the outcomes of :meth:`requests`.
 
@@ -317,7 +330,7 @@ class Predictor:
         why = next((answer for answer in answers if isinstance(answer, Refusal)), None)
         if why:
             return self._refused(scenario, why)
-        outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
+        outcomes = [answer for answer in answers if isinstance(answer, SimulationOutcome)]
         pairs = list(zip(asked, outcomes, strict=True))
         likely = [outcome for ask, outcome in pairs if ask.is_likely]
         extremes = [
@@ -325,16 +338,16 @@ class Predictor:
         ]
         ends = [outcome for ask, outcome in pairs if ask.end]
         unsure = uncertainty.uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
-        unsure.warnings += settings.warnings(scenario.settings, self.about)
-        unsure.warnings += machine.warnings(scenario, self.work, self.about)
+        unsure.warnings += database_settings.settings_warnings(scenario.settings, self.about)
+        unsure.warnings += scenario_machine.instance_warnings(scenario, self.work, self.about)
         if uncertainty.has_smaller_buffer(scenario, self.work) and (held := self._buffer()):
             unsure.warnings.append(uncertainty.smaller_buffer_warning(held))
         uncertainty.widen_for_memory(scenario, self.work, extremes, self.answers.rate_of(likely[0]), unsure)
         answer = self.answers.prediction(scenario, likely, unsure, ends)
         if scenario.growth:  # first, as the answer is for another device
-            full = space.warnings(scenario, self.about, self.spaces)
+            full = role_space.device_full_warnings(scenario, self.about, self.spaces)
             answer = answer.changed(warnings=[*full, *answer.warnings])
-        return settings.bounded(answer, self.about, self._base[0])
+        return database_settings.upper_bound_answer(answer, self.about, self._base[0])
 
     def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:
         return Prediction(scenario=scenario, refused=why, warnings=self._warnings, unit=self.run.unit)

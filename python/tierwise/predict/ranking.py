@@ -2,29 +2,30 @@
 
 All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
 with almost no I/O stay where they are, and roles that the engine keeps together move as one. If there are
-still too many placements, a search chooses those that are replayed (:func:`search`). Notes say both.
+still too many placements, :func:`search_cost_front` chooses those that are replayed. Notes say both.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.model.units import significant
-from tierwise.predict.devices import RECORDED, resolve
-from tierwise.predict.machine import on_instance
+from tierwise.model.units import significant_text
+from tierwise.predict.inseparable_roles import Unit, role_units
+from tierwise.predict.named_devices import RECORDED, resolve_device
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
-from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SimulationRequest
 from tierwise.predict.scenario import Scenario
-from tierwise.predict.together import Unit, units
+from tierwise.predict.scenario_machine import scenario_on_instance
+from tierwise.predict.simulator_output import CHANCE, SimulationOutcome
 from tierwise.predict.uncertainty import uncertainty_of
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 _AT_ONCE = 4
 """Placements of a front whose neighbours are simulated in one step, evenly spread over the front."""
@@ -32,7 +33,7 @@ _AT_ONCE = 4
 Placement = dict[Role, str]
 
 
-class Look(Protocol):
+class SimulatedPlacement(Protocol):
     """A simulated placement."""
 
     @property
@@ -44,10 +45,10 @@ class Look(Protocol):
         """Its rate."""
 
 
-L = TypeVar("L", bound=Look)
+L = TypeVar("L", bound=SimulatedPlacement)
 
 
-def search(
+def search_cost_front(
     simulate: Callable[[list[Placement]], list[L]],
     placed: Sequence[Sequence[Role]],
     devices: Sequence[str],
@@ -86,7 +87,7 @@ def search(
         looks = simulate([placement for _, placement in kept]) if kept else []
         simulated += looks
         waiting += [(cost(look), look) for look in looks]
-        best = front(waiting)
+        best = cost_front(waiting)
         if not best:
             break
         chosen = best[:: len(best) // -_AT_ONCE]
@@ -95,7 +96,7 @@ def search(
     return simulated
 
 
-def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
+def cost_front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
     """Placements that are faster than every one that costs no more, the cheapest first."""
     steps: list[tuple[float, L]] = []
     for pair in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
@@ -124,14 +125,18 @@ ENOUGH = (400, 3000)
 """Least and most counted transactions of each placement in the first round."""
 SPAN_S = 5.0
 """Virtual time after which fewer are enough."""
+_SIMPLEST = 3
+"""Placements with the fewest moves, of those that may be as fast as the fastest, that are replayed again."""
+_ORDERED = 0.95
+"""Ratio of rates of the first round above which order may be chance; see :func:`first_round_transactions`."""
 _NEXT_TO_NOTHING = 0.001
 """A role up to this share of the busiest role's time, and of all bytes, stays where it is."""
 
 Keep = Callable[[dict[Role, str]], bool]
-Cost = Callable[["Ranked"], float]
+Cost = Callable[["RankedPlacement"], float]
 
 
-class Ranked(Record):
+class RankedPlacement(StrictModel):
     """A placement and its figures under one seed, for few transactions."""
 
     placement: dict[Role, str]
@@ -142,15 +147,15 @@ class Ranked(Record):
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class FirstRoundOutcome:
     """A placement and its outcome under one seed."""
 
     placement: dict[Role, str]
     scenario: Scenario
-    outcome: Outcome
+    outcome: SimulationOutcome
 
 
-class Ranking(Record):
+class Ranking(StrictModel):
     """Placements, the highest rate first."""
 
     devices: list[str]
@@ -160,9 +165,10 @@ class Ranking(Record):
     complete: bool
     """Whether every placement was replayed, rather than those that a search chose."""
     tried: int
-    ranked: list[Ranked]
+    ranked: list[RankedPlacement]
     closer: list[Prediction]
-    """Predictions of the best of them, under every seed, best first."""
+    """Predictions of the best of them, under every seed: first those as fast as the fastest, but for chance,
+    fewest moves and then fewest devices first."""
     notes: list[str]
     """What was left out, as sentences."""
     refused: Refusal | None = None
@@ -175,7 +181,7 @@ class Ranking(Record):
         return bool(best and own and own.high >= best.low)
 
 
-def rank(
+def rank_placements(
     predictor: Predictor,
     devices: Sequence[str],
     other: Scenario | None = None,
@@ -199,28 +205,37 @@ def rank(
         TierwiseError: no device, an unknown one, or what :func:`require_rankable` refuses.
     """
     require_rankable(other or Scenario())
-    names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
+    names = list(dict.fromkeys(name if name == RECORDED else resolve_device(name).name for name in devices))
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
-    idle, placed = by_load(predictor)
-    base = on_instance(other or Scenario(), predictor.work)
+    idle, placed = roles_by_load(predictor)
+    base = scenario_on_instance(other or Scenario(), predictor.work)
 
     count = len(names) ** len(placed)
     refused: list[Refusal] = []
 
-    def looked_at(placements: Iterable[dict[Role, str]]) -> list[Ranked]:
-        looks = first_looks(predictor, base, placements, enough(min(count, most)), refused)
+    def looked_at(placements: Iterable[dict[Role, str]]) -> list[RankedPlacement]:
+        looks = first_round_outcomes(
+            predictor, base, placements, first_round_transactions(min(count, most)), refused
+        )
         return [_ranked(predictor, look) for look in looks]
 
     if count <= most:
-        ranked = looked_at(filter(keep, placements_of(placed, names)))
+        ranked = looked_at(filter(keep, all_placements(placed, names)))
     else:
-        ranked = search(looked_at, placed, names, keep, cost, most)
+        ranked = search_cost_front(looked_at, placed, names, keep, cost, most)
     ranked.sort(key=lambda placing: placing.rate_per_s, reverse=True)
-    best = predictor.predict([asking(base, placing.placement) for placing in ranked[:closer]])
-    best.sort(
-        key=lambda prediction: prediction.rate_per_s.value if prediction.rate_per_s else 0.0, reverse=True
+    best = predictor.predict(
+        [scenario_with_placement(base, placement) for placement in _likely_best(ranked, closer)]
     )
+    best.sort(key=rate_of, reverse=True)
+    fastest = rate_of(best[0]) if best else 0.0
+
+    def simplest_of_the_best(prediction: Prediction) -> tuple[float, float]:
+        as_fast = rate_of(prediction) * (1 + CHANCE) >= fastest
+        return placement_simplicity(placement_of_prediction(prediction)) if as_fast else (math.inf, math.inf)
+
+    best.sort(key=simplest_of_the_best)
     roles = [role for unit in placed for role in unit]
     return Ranking(
         devices=names,
@@ -230,9 +245,35 @@ def rank(
         tried=len(ranked),
         ranked=ranked,
         closer=best,
-        notes=[*idle_notes(idle), *([] if count <= most else [_searched(predictor, base, count, ranked)])],
+        notes=[
+            *idle_roles_notes(idle),
+            *([] if count <= most else [_searched(predictor, base, count, ranked)]),
+        ],
         refused=refused[0] if refused and not ranked else None,
     )
+
+
+def rate_of(prediction: Prediction) -> float:
+    """The predicted rate; 0 without an answer."""
+    return prediction.rate_per_s.value if prediction.rate_per_s else 0.0
+
+
+def relocated_roles(placement: Placement) -> int:
+    """Roles that leave where they were recorded."""
+    return sum(device != RECORDED for device in placement.values())
+
+
+def placement_simplicity(placement: Placement) -> tuple[int, int]:
+    """Number of moves, and of devices that they go to: fewer are simpler."""
+    return relocated_roles(placement), len(set(placement.values()) - {RECORDED})
+
+
+def _likely_best(ranked: Sequence[RankedPlacement], count: int) -> list[Placement]:
+    """The fastest, and of those that one seed cannot tell from the fastest those with the fewest moves."""
+    near = [look.placement for look in ranked if look.rate_per_s > _ORDERED * ranked[0].rate_per_s]
+    fewest = sorted(near, key=placement_simplicity)[: min(_SIMPLEST, count)]
+    others = [look.placement for look in ranked if look.placement not in fewest]
+    return fewest + others[: count - len(fewest)] if count else []
 
 
 def require_rankable(machine: Scenario) -> None:
@@ -248,7 +289,7 @@ def require_rankable(machine: Scenario) -> None:
         )
 
 
-def by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:
+def roles_by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:
     """Roles with almost no I/O, and the others, busiest first, those together that move as one."""
     load = predictor.as_recorded.io
     moved = {
@@ -268,28 +309,28 @@ def by_load(predictor: Predictor) -> tuple[list[Role], list[Unit]]:
         return max(load[role].busy_share for role in unit if role in load)
 
     roles = list(predictor.work.footprints)
-    loaded = [unit for unit in units(predictor.run.engine, roles) if any(map(matters, unit))]
+    loaded = [unit for unit in role_units(predictor.run.engine, roles) if any(map(matters, unit))]
     placed = {role for unit in loaded for role in unit}
     return [role for role in roles if role not in placed], sorted(loaded, key=busy, reverse=True)
 
 
-def placements_of(placed: Sequence[Unit], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
+def all_placements(placed: Sequence[Unit], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
     """Every placement; the device of the last unit changes fastest."""
     for choice in itertools.product(devices, repeat=len(placed)):
         yield {role: device for unit, device in zip(placed, choice, strict=True) for role in unit}
 
 
-def asking(base: Scenario, placement: Mapping[Role, str]) -> Scenario:
+def scenario_with_placement(base: Scenario, placement: Mapping[Role, str]) -> Scenario:
     """A scenario with the roles on these devices."""
     return base.changed(placement={role.value: device for role, device in placement.items()})
 
 
-def placement_of(prediction: Prediction) -> dict[Role, str]:
+def placement_of_prediction(prediction: Prediction) -> dict[Role, str]:
     """The roles that its scenario moved."""
     return {Role(role): device for role, device in prediction.scenario.placement.items()}
 
 
-def enough(placements: int) -> int:
+def first_round_transactions(placements: int) -> int:
     """Transactions to count of each of so many placements in the first round.
 
     With 400, at least 99 % of the pairs of placements that differ by 5 % are in the order of a longer replay,
@@ -299,13 +340,13 @@ def enough(placements: int) -> int:
     return max(least, min(most, TRANSACTIONS // max(placements, 1)))
 
 
-def first_looks(
+def first_round_outcomes(
     predictor: Predictor,
     base: Scenario,
     placements: Iterable[dict[Role, str]],
     transactions: int,
     refused: list[Refusal] | None = None,
-) -> list[FirstLook]:
+) -> list[FirstRoundOutcome]:
     """Replay each placement once, for few transactions; those without an answer are left out.
 
     Args:
@@ -314,7 +355,7 @@ def first_looks(
     why = [] if refused is None else refused
     asked: list[tuple[dict[Role, str], Scenario, SimulationRequest]] = []
     for placement in placements:
-        scenario = asking(base, placement)
+        scenario = scenario_with_placement(base, placement)
         refusal = predictor.refusal(scenario)
         if refusal is None:
             request, *_ = predictor.requests(scenario, [0], SPAN_S, transactions)
@@ -324,18 +365,18 @@ def first_looks(
     answers = predictor.replayer.ask([request for *_, request in asked]) if asked else []
     why += [answer for answer in answers if isinstance(answer, Refusal)]
     return [
-        FirstLook(placement, scenario, answer)
+        FirstRoundOutcome(placement, scenario, answer)
         for (placement, scenario, _), answer in zip(asked, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
 
 
-def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
+def _ranked(predictor: Predictor, look: FirstRoundOutcome) -> RankedPlacement:
     """Values alone; the rate is capped at the bound."""
     rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
     bound = predictor.answers.bound(look.scenario)
     p50_us, p95_us, p99_us = predictor.answers.percentiles_us(look.outcome)
-    return Ranked(
+    return RankedPlacement(
         placement=look.placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,
         p50_us=p50_us,
@@ -344,28 +385,28 @@ def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     )
 
 
-def idle_notes(idle: Sequence[Role]) -> list[str]:
+def idle_roles_notes(idle: Sequence[Role]) -> list[str]:
     """A sentence on the roles with almost no I/O, which stay."""
     names = ", ".join(idle)
     return [f"{names}: asked next to nothing of a device and stayed where it was recorded"] if idle else []
 
 
-def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence[Ranked]) -> str:
+def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence[RankedPlacement]) -> str:
     """A sentence on a search: how much was simulated, and how much faster the best of all can be."""
     text = f"{len(ranked):,} of {count:,} placements were simulated, so a better placement may exist"
     everything = {
         role: device for placing in ranked for role, device in placing.placement.items() if device != RECORDED
     }
-    bound = predictor.answers.bound(asking(base, everything))
+    bound = predictor.answers.bound(scenario_with_placement(base, everything))
     if not bound or not ranked:
         return text
     times = max(bound.rate_per_s / ranked[0].rate_per_s, 1.0)
-    bounded = f"none is more than {significant(times)} times as fast as the best of them"
+    bounded = f"none is more than {significant_text(times)} times as fast as the best of them"
     return f"{text}; by the recorded waits, {bounded}"
 
 
 @dataclass
-class Survey:
+class PlacementSurvey:
     """Predictions of all placements.
 
     Attributes:
@@ -405,18 +446,18 @@ class Survey:
     def place(self, closer: Iterable[Prediction]) -> None:
         """Replace predictions by others of the same placements that rest on more seeds."""
         for prediction in closer:
-            number = self.number(placement_of(prediction))
+            number = self.number(placement_of_prediction(prediction))
             if number is not None:
                 self.predictions[number] = prediction
 
 
-def survey(
+def survey_placements(
     predictor: Predictor,
     devices: Sequence[str],
     keep: Keep = lambda _: True,
     first: Collection[Role] = (),
     machine: Scenario | None = None,
-) -> Survey:
+) -> PlacementSurvey:
     """Predict every placement over the recorded devices and some others, under one seed.
 
     The intervals hold the model's error and the reproduction's; the spread over seeds, not known from one, is
@@ -428,23 +469,25 @@ def survey(
         first: roles to place before busier ones, where the placements of all roles are too many.
         machine: what every placement has besides; nothing by default.
     """
-    names = [RECORDED, *dict.fromkeys(resolve(name).name for name in devices)]
+    names = [RECORDED, *dict.fromkeys(resolve_device(name).name for name in devices)]
     if len(names) == 1:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
-    idle, loaded = by_load(predictor)
+    idle, loaded = roles_by_load(predictor)
     order = sorted(loaded, key=lambda unit: not set(unit) & set(first))
     placed = order[: max(_units_that_fit(len(names)), 1)]
     fixed = [role for unit in order[len(placed) :] for role in unit]
     roles = {role for unit in placed for role in unit}
-    made = Survey(
+    made = PlacementSurvey(
         devices=names,
         placed=placed,
         left=[role for role in predictor.work.footprints if role not in roles],
         predictions=[None] * len(names) ** len(placed),
-        notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
+        notes=[*idle_roles_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
-    asked = filter(keep, placements_of(placed, names))
-    for look in first_looks(predictor, machine or Scenario(), asked, enough(len(made.predictions))):
+    asked = filter(keep, all_placements(placed, names))
+    for look in first_round_outcomes(
+        predictor, machine or Scenario(), asked, first_round_transactions(len(made.predictions))
+    ):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
         made.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
     made.place([predictor.as_recorded])

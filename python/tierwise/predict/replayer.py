@@ -12,16 +12,16 @@ from typing import Any, Protocol
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.device_models.profiles import End, Profile
+from tierwise.device_models.profiles import DeviceProfile, End
 from tierwise.model import executor
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import machine, settings
-from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict import database_settings, scenario_machine
+from tierwise.predict.named_devices import RECORDED, resolve_device
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.scenario import Scenario
+from tierwise.predict.simulator_output import ReproducedRun, SimulationOutcome, WorkSummary
 from tierwise.predict.uncertainty import LIKELY
-from tierwise.recording import About
+from tierwise.recording import RecordingMetadata
 
 SPAN_S = 20.0
 """Counted virtual time of repeated work."""
@@ -29,14 +29,14 @@ _REQUESTS_A_STEP = 128
 """Requests between two progress reports: few enough for frequent reports, many enough for all processors."""
 
 
-class Core(Protocol):
+class ReplayCore(Protocol):
     """The interface of ``tierwise._core.Replay``; tests have their own implementation."""
 
     def work(self) -> str:
         """JSON of :class:`WorkSummary`."""
 
     def reproduce(self, options: str, threads: int) -> str:
-        """JSON of :class:`Reproduced`."""
+        """JSON of :class:`ReproducedRun`."""
 
     def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         """JSON list of ``{"outcome": …}`` or ``{"refused": {"message", "fix"}}``."""
@@ -71,7 +71,7 @@ class SimulationRequest:
         return self.misses == LIKELY and self.end is None
 
 
-class Distribute(Protocol):
+class SimulationDistributor(Protocol):
     """Moves the simulations of an opened recording elsewhere, or does nothing."""
 
     def __call__(self, replayer: Replayer, path: Path, without: Sequence[str] = ()) -> None:
@@ -81,24 +81,24 @@ class Distribute(Protocol):
 class Replayer:
     """A recording that can be replayed."""
 
-    def __init__(self, core: Core, *, fresh: bool = False, threads: int | None = None) -> None:
+    def __init__(self, core: ReplayCore, *, fresh: bool = False, threads: int | None = None) -> None:
         """Take an opened core without a replay.
 
         Args:
             fresh: whether new devices are in their factory state.
             threads: simulations side by side in one call; by default those that ``processors`` counts.
         """
-        self._core: Core = core
+        self._core: ReplayCore = core
         self.fresh = fresh
-        self._threads = threads or executor.usable()
+        self._threads = threads or executor.usable_processors()
         self.cpu_scale = 1.0
         """Processor time in replays over that in bursts, from :meth:`reproduce` on."""
-        self.about: About | None = None
+        self.about: RecordingMetadata | None = None
         """Metadata of the recording, which settings of a scenario need."""
         self._at_once = _REQUESTS_A_STEP
-        self._kept: dict[str, Outcome | Refusal] | None = None
+        self._kept: dict[str, SimulationOutcome | Refusal] | None = None
         """Answers by request and scale of processor time; ``None`` where none are kept."""
-        self._reproduced: dict[str, Reproduced] = {}
+        self._reproduced: dict[str, ReproducedRun] = {}
         self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_parsed(core.work))
 
@@ -120,7 +120,11 @@ class Replayer:
             selected: numbers of the files that get the role ``selected``.
         """
         try:
-            return cls(_core.Replay(path, profiles.texts(), without, selected), fresh=fresh, threads=threads)
+            return cls(
+                _core.Replay(path, profiles.shipped_profile_texts(), without, selected),
+                fresh=fresh,
+                threads=threads,
+            )
         except ValueError as error:
             raise _problem(error) from None
 
@@ -128,7 +132,7 @@ class Replayer:
         """Keep answers, so that what is asked again is not replayed again."""
         self._kept = {} if self._kept is None else self._kept
 
-    def distribute(self, core_of: Callable[[Core, Progress], Core]) -> None:
+    def distribute(self, core_of: Callable[[ReplayCore, Progress], ReplayCore]) -> None:
         """Let a core simulate that uses other processes. It gets each question whole and reports progress."""
         self._core = core_of(self._core, self._report)
         self._at_once = sys.maxsize
@@ -140,7 +144,7 @@ class Replayer:
         """Answers to requests in the simulator's own form, a JSON list."""
         return _call_core(partial(self._core.predict, requests, profiles, self._threads))
 
-    def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
+    def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> ReproducedRun:
         """Replay the recorded run on its own machine, once for each seed.
 
         Later requests take processor time as the rate without recording shows it.
@@ -149,11 +153,11 @@ class Replayer:
         reproduced = self._reproduced.get(options)
         if reproduced is None:
             answer = _parsed(lambda: self._core.reproduce(options, self._threads))
-            reproduced = self._reproduced[options] = Reproduced.model_validate(_listed(answer))
+            reproduced = self._reproduced[options] = ReproducedRun.model_validate(_listed(answer))
         self.cpu_scale = reproduced.cpu_scale
         return reproduced
 
-    def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
+    def ask(self, asked: Sequence[SimulationRequest]) -> list[SimulationOutcome | Refusal]:
         """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
         if self._kept is None:
             return self._replayed(asked)
@@ -162,11 +166,11 @@ class Replayer:
         self._kept |= zip(new, self._replayed(list(new.values())), strict=True)
         return [self._kept[key] for key in keys]
 
-    def _replayed(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
-        indexed: dict[str, tuple[int, Profile]] = {}
+    def _replayed(self, asked: Sequence[SimulationRequest]) -> list[SimulationOutcome | Refusal]:
+        indexed: dict[str, tuple[int, DeviceProfile]] = {}
         scenarios = [self._scenario(scenario, indexed) for scenario in asked]
         cores = [profile.core for _, profile in indexed.values()]
-        answers: list[Outcome | Refusal] = []
+        answers: list[SimulationOutcome | Refusal] = []
         for start in range(0, len(scenarios), self._at_once):
             text = json.dumps(scenarios[start : start + self._at_once])
             answers += map(_answer, json.loads(self.simulate(text, cores)))
@@ -176,7 +180,7 @@ class Replayer:
     @staticmethod
     def ask_together(
         replayers: Sequence[Replayer], asked: Sequence[Sequence[SimulationRequest]]
-    ) -> list[list[Outcome] | tuple[int, Refusal]]:
+    ) -> list[list[SimulationOutcome] | tuple[int, Refusal]]:
         """Replay several recordings at once; devices with a number are shared.
 
         Args:
@@ -188,7 +192,7 @@ class Replayer:
         Raises:
             TierwiseError: one is an observation, which has no requests that could be replayed.
         """
-        indexed: dict[str, tuple[int, Profile]] = {}
+        indexed: dict[str, tuple[int, DeviceProfile]] = {}
         requests = [
             [
                 replayer._scenario(each, indexed, together=True)
@@ -212,12 +216,16 @@ class Replayer:
         return self._core
 
     def _scenario(
-        self, asked: SimulationRequest, indexed: dict[str, tuple[int, Profile]], *, together: bool = False
+        self,
+        asked: SimulationRequest,
+        indexed: dict[str, tuple[int, DeviceProfile]],
+        *,
+        together: bool = False,
     ) -> dict[str, Any]:
         scenario = asked.scenario
         shared = scenario.numbered(self.work.footprints) if together else set()
-        set_ = settings.changes(scenario.settings, self.about) if self.about else {}
-        instance = machine.limits(scenario, self.work, self.about)
+        set_ = database_settings.settings_for_simulator(scenario.settings, self.about) if self.about else {}
+        instance = scenario_machine.instance_limits(scenario, self.work, self.about)
         return {
             "placement": {
                 role.value: {
@@ -243,25 +251,25 @@ class Replayer:
             **({"instance": instance} if instance else {}),
         }
 
-    def _index_of(self, device: str, end: End | None, indexed: dict[str, tuple[int, Profile]]) -> int:
+    def _index_of(self, device: str, end: End | None, indexed: dict[str, tuple[int, DeviceProfile]]) -> int:
         """Index of a device in the list passed with the scenarios; a further one of a kind has its own."""
         key = f"{device} {end}" if end else device
         if key not in indexed:
-            profile = resolve(device).profile
+            profile = resolve_device(device).profile
             indexed[key] = (len(indexed), profile.at(end) if end else profile)
         return indexed[key][0]
 
 
-def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
+def _answer(answer: dict[str, Any]) -> SimulationOutcome | Refusal:
     if "refused" in answer:
         return Refusal.model_validate(answer["refused"])
-    return Outcome.model_validate(_listed(answer)["outcome"])
+    return SimulationOutcome.model_validate(_listed(answer)["outcome"])
 
 
-def _joint_answer(answer: dict[str, Any]) -> list[Outcome] | tuple[int, Refusal]:
+def _joint_answer(answer: dict[str, Any]) -> list[SimulationOutcome] | tuple[int, Refusal]:
     if "refused" in answer:
         return answer["refused"].pop("database"), Refusal.model_validate(answer["refused"])
-    return [Outcome.model_validate(outcome) for outcome in _listed(answer)["outcomes"]]
+    return [SimulationOutcome.model_validate(outcome) for outcome in _listed(answer)["outcomes"]]
 
 
 def _listed(content: Any) -> Any:

@@ -7,29 +7,44 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from tierwise.device_models.instances import Instance
+from tierwise.device_models.instances import CloudInstance
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import first_problem
-from tierwise.model.placement import EVERYTHING, Role, is_relation, require_role
+from tierwise.model.input_files import first_validation_problem
+from tierwise.model.placement import EVERYTHING, Role, is_relation_name, require_role
 from tierwise.model.units import MOST_BYTES
-from tierwise.predict.devices import RECORDED, is_numbered, resolve
-from tierwise.results.measurements import Record
+from tierwise.predict.named_devices import RECORDED, is_numbered, resolve_device
+from tierwise.results.measurements import StrictModel
 
 LEAST_MEMORY_BYTES = 1 << 20
 """No machine has less; a size below it lacks its unit."""
 MOST_CLIENTS = 100_000
 MOST_CPU_SPEED = 100.0
+_FOLLOW = {
+    "recorded_volumes": "recorded_on",
+    "set_by_instance": "instance",
+    "set_by_growth": "growth",
+}
+"""Fields that others set."""
 
 
-class Scenario(Record):
+def require_asked(fields: Iterable[str]) -> None:
+    """Refuse fields of a scenario that nobody asks for, since they follow from others."""
+    for name in fields:
+        if name in _FOLLOW:
+            raise TierwiseError(
+                f"{name}: it follows from {_FOLLOW[name]}", f"give {_FOLLOW[name]} in its place"
+            )
+
+
+class Scenario(StrictModel):
     """The recorded work, on another machine.
 
     Fields that are not given are as recorded.
     """
 
     placement: dict[str, str] = {}
-    """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
+    """Role, or ``all``, -> ``recorded`` or a device of :func:`tierwise.predict.named_devices.resolve_device`.
     Roles on the same name share one device. Also a table or an index, such as ``public.orders``, see
     :meth:`tierwise.recording.relations.Relations.matching`; all that a scenario names go to one device."""
     memory_bytes: int | None = Field(default=None, gt=0, le=MOST_BYTES)
@@ -46,12 +61,12 @@ class Scenario(Record):
     without think time between transactions."""
     settings: list[str] = Field(default=[], max_length=16)
     """Settings of the engine that cost nothing, such as ``synchronous_commit=off``; see
-    :mod:`tierwise.predict.settings`."""
+    :mod:`tierwise.predict.database_settings`."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
-    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.machine`."""
-    instance: Instance | None = None
+    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.scenario_machine`."""
+    instance: CloudInstance | None = None
     """The machine: its limits hold for all its network volumes together, and it has cores and memory of its
-    own; see :mod:`tierwise.predict.machine`."""
+    own; see :mod:`tierwise.predict.scenario_machine`."""
     recorded_volumes: list[Role] = []
     """Roles whose recorded device is a network volume, by what the user says of it."""
     set_by_instance: list[Literal["cores", "memory_bytes"]] = []
@@ -68,7 +83,7 @@ class Scenario(Record):
     def _has_its_unit(cls, size_bytes: int | None, info: ValidationInfo) -> int | None:
         if size_bytes is not None and 0 < size_bytes < LEAST_MEMORY_BYTES:
             raise TierwiseError(
-                f"{info.field_name}: {numbers.counted(size_bytes, 'byte')} is less than any machine has",
+                f"{info.field_name}: {numbers.counted_noun(size_bytes, 'byte')} is less than any machine has",
                 f"give {LEAST_MEMORY_BYTES} or more, in bytes",
             )
         return size_bytes
@@ -76,11 +91,11 @@ class Scenario(Record):
     @model_validator(mode="after")
     def _placement_is_known(self) -> Self:
         for role in self.placement:
-            if not is_relation(role):
+            if not is_relation_name(role):
                 require_role(role, "placement")
         for device in dict.fromkeys(self.placement.values()):
             if device != RECORDED:
-                resolve(device)
+                resolve_device(device)
         if len({self.placement[name] for name in self.selected}) > 1:
             raise TierwiseError(
                 f"tables go to several devices: {', '.join(self.selected)}",
@@ -97,7 +112,9 @@ class Scenario(Record):
         try:
             return super().changed(**fields)
         except ValidationError as error:
-            raise TierwiseError(first_problem(error), "ask for a value in that range") from None
+            raise TierwiseError(
+                first_validation_problem(error, type(self)), "ask for a value in that range"
+            ) from None
 
     def require_disk(self, *, placed: bool) -> None:
         """Refuse to answer for emulated disks where nothing is placed on one."""
@@ -107,7 +124,7 @@ class Scenario(Record):
     @property
     def selected(self) -> tuple[str, ...]:
         """Names of tables and indexes that are placed apart from their role, sorted."""
-        return tuple(sorted(name for name in self.placement if is_relation(name)))
+        return tuple(sorted(name for name in self.placement if is_relation_name(name)))
 
     @property
     def changes(self) -> list[str]:
@@ -134,7 +151,7 @@ class Scenario(Record):
     def devices_of(self, roles: Iterable[Role]) -> dict[Role, str]:
         """Full name of the device, or ``recorded``, of each of these roles."""
         names = self._names_of(roles)
-        return {role: name if name == RECORDED else resolve(name).name for role, name in names.items()}
+        return {role: name if name == RECORDED else resolve_device(name).name for role, name in names.items()}
 
     def numbered(self, roles: Iterable[Role]) -> set[Role]:
         """Those of these roles whose device has a number: other databases may share it."""

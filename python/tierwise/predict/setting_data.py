@@ -10,15 +10,15 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, shipped
+from tierwise.model.input_files import DATA, read_shipped_toml
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_duration_s, parse_size_bytes
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 SETTINGS_FOLDER = DATA / "settings"
 
 
-class RecordedOrDefault(Record):
+class RecordedOrDefault(StrictModel):
     """A value from the recorded settings, or else the engine's default."""
 
     setting: str = ""
@@ -62,7 +62,7 @@ LIMITS: Mapping[str, tuple[dict[str, bool], str]] = {
 """Effects with a bound alone -> what the simulator leaves out for it, and the same in words."""
 
 
-def amount_of(text: str, kind: Literal["size", "duration"], unit: str) -> float | None:
+def parse_setting_amount(text: str, kind: Literal["size", "duration"], unit: str) -> float | None:
     """In bytes or seconds, where ``unit`` is that of a number without one; ``None`` for what is neither."""
     whole = f"{text}{unit}" if text.isdigit() else text
     with suppress(TierwiseError):
@@ -70,7 +70,7 @@ def amount_of(text: str, kind: Literal["size", "duration"], unit: str) -> float 
     return None
 
 
-class Grown(Record):
+class EnlargedSetting(StrictModel):
     """A size or a duration; a setting has a greater one than the recorded."""
 
     kind: Literal["size", "duration"]
@@ -85,7 +85,7 @@ class Grown(Record):
 
     def amount(self, text: str) -> float | None:
         """In bytes or seconds; ``None`` for what is neither."""
-        return amount_of(text, self.kind, self.unit)
+        return parse_setting_amount(text, self.kind, self.unit)
 
     def advised(self, recorded: str | None) -> str:
         """The value that an advice tries."""
@@ -95,7 +95,7 @@ class Grown(Record):
         return f"{min(now * self.advised_times, most) / each:.0f}{self.unit}"
 
 
-class Setting(Record):
+class Setting(StrictModel):
     """One setting with one value, or with a range of whole numbers."""
 
     name: str
@@ -103,7 +103,7 @@ class Setting(Record):
     """In small letters; empty for a range, for several values, and for one that grows."""
     values: list[str] = []
     """Several values with the same effect, in small letters; an advice tries the first."""
-    grown: Grown | None = None
+    grown: EnlargedSetting | None = None
     """A greater size or duration than the recorded one."""
     rival: str = ""
     """The setting that begins checkpoints too, whichever comes first."""
@@ -199,9 +199,11 @@ class Setting(Record):
 
 
 @lru_cache
-def settings_of(engine: str) -> tuple[str, tuple[Setting, ...]]:
+def engine_settings(engine: str) -> tuple[str, tuple[Setting, ...]]:
     """The file of an engine, without its suffix, and its settings; none for one that is not known."""
     for file in sorted(SETTINGS_FOLDER.glob("*.toml")):
         if file.stem in engine.lower():
-            return file.stem, tuple(Setting.model_validate(entry) for entry in shipped(file)["setting"])
+            return file.stem, tuple(
+                Setting.model_validate(entry) for entry in read_shipped_toml(file)["setting"]
+            )
     return engine, ()

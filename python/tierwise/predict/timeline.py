@@ -12,17 +12,16 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal, NamedTuple
 
-from tierwise.model import executor
+from tierwise.model import executor, numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import gathered
+from tierwise.model.names import group_by_key
 from tierwise.model.placement import Role
-from tierwise.predict.counting import unit_of
-from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.rate_unit import FEWEST_UNITS, rate_unit_of
 from tierwise.predict.replayer import Replayer
-from tierwise.predict.usability import FEWEST_UNITS
+from tierwise.predict.simulator_output import WorkSummary
 from tierwise.recording import Day, Recording
 from tierwise.recording.breakdown import Breakdown, break_down
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 Load = Literal["peak", "mean", "worst-p99"]
 """The loads of a day that advice is given for."""
@@ -30,7 +29,7 @@ _HOUR_S = 3600.0
 _LOG_WAITS = ("log_device", "log_queue")
 
 
-class Moment(Record):
+class TimelineMoment(StrictModel):
     """What one recording of a day shows."""
 
     recording: str
@@ -59,14 +58,14 @@ class Moment(Record):
     """Of the recording."""
 
 
-class Timeline(Record):
+class DayTimeline(StrictModel):
     """A day in figures."""
 
     folder: str
     """Name of the day's folder."""
     unit: str
     """What rates count: ``transactions``, or ``requests`` if one recording shows no end of a transaction."""
-    moments: list[Moment]
+    moments: list[TimelineMoment]
     """One for each recording, the earliest first."""
     chosen: dict[Load, str]
     """Load -> name of the recording that stands for it; empty if no recording shows work.
@@ -78,23 +77,23 @@ class Timeline(Record):
     mean_rate_per_s: float
     """Over all recordings that can be read; one without work counts as 0."""
     warnings: list[str]
-    """Of the day: recordings that cannot be read, several engines."""
+    """Of the day: recordings that cannot be read, several engines, machines or settings."""
 
     @property
     def roles(self) -> list[Role]:
         """Roles with requests in at least one recording."""
         return [role for role in Role if any(moment.busy.get(role, 0.0) > 0 for moment in self.moments)]
 
-    def moment(self, name: str) -> Moment:
+    def moment(self, name: str) -> TimelineMoment:
         """The moment of a recording."""
         return next(moment for moment in self.moments if moment.recording == name)
 
 
-def timeline_of(day: Day) -> Timeline:
+def timeline_of(day: Day) -> DayTimeline:
     """Read every recording of a day, on all processors."""
-    with ThreadPoolExecutor(executor.usable()) as pool:
+    with ThreadPoolExecutor(executor.usable_processors()) as pool:
         contents = list(pool.map(_read, [recording.path for recording in day.recordings]))
-    units = {unit_of(content.work, None) for content in contents if not isinstance(content, str)}
+    units = {rate_unit_of(content.work, None) for content in contents if not isinstance(content, str)}
     unit = units.pop() if len(units) == 1 else "requests"
     moments = [
         _moment(recording, content, unit) for recording, content in zip(day.recordings, contents, strict=True)
@@ -107,13 +106,13 @@ def timeline_of(day: Day) -> Timeline:
         ]
         or [0.0]
     )
-    return Timeline(
+    return DayTimeline(
         folder=day.path.resolve().name,
         unit=unit,
         moments=moments,
         chosen=_chosen(moments, mean),
         mean_rate_per_s=mean,
-        warnings=[*day.warnings, *_mixture(day.recordings)],
+        warnings=[*day.warnings, *_mixed_recordings_warnings(day.recordings)],
     )
 
 
@@ -138,9 +137,9 @@ def _read(path: Path) -> _Content | str:
         return error.message
 
 
-def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
+def _moment(recording: Recording, content: _Content | str, unit: str) -> TimelineMoment:
     started = datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
-    plain = Moment(
+    plain = TimelineMoment(
         recording=recording.path.name,
         started_at=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         duration_s=recording.about.duration_s,
@@ -167,7 +166,7 @@ def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
     )
 
 
-def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:
+def _chosen(moments: Sequence[TimelineMoment], mean: float) -> dict[Load, str]:
     working = [moment for moment in moments if moment.rate_per_s]
     enough = [moment for moment in working if moment.seen >= FEWEST_UNITS] or working
     if not enough:
@@ -181,16 +180,32 @@ def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:
     return loads
 
 
-def _hours(moments: Sequence[Moment]) -> Iterable[list[Moment]]:
+def _hours(moments: Sequence[TimelineMoment]) -> Iterable[list[TimelineMoment]]:
     """The recordings of each hour, counted from the first one's start."""
     first_s = _started_s(moments[0])
-    return gathered((int((_started_s(moment) - first_s) // _HOUR_S), moment) for moment in moments).values()
+    return group_by_key(
+        (int((_started_s(moment) - first_s) // _HOUR_S), moment) for moment in moments
+    ).values()
 
 
-def _started_s(moment: Moment) -> float:
+def _started_s(moment: TimelineMoment) -> float:
     return datetime.fromisoformat(moment.started_at).timestamp()
 
 
-def _mixture(recordings: Sequence[Recording]) -> list[str]:
-    engines = sorted({recording.about.engine for recording in recordings})
-    return [f"the recordings are of several engines: {', '.join(engines)}"] if len(engines) > 1 else []
+def _mixed_recordings_warnings(recordings: Sequence[Recording]) -> list[str]:
+    """Warnings of recordings that differ in their engine, machine or settings."""
+    abouts = [recording.about for recording in recordings]
+    machines = [about.machine for about in abouts]
+    known = [
+        ("engines", [about.engine for about in abouts]),
+        ("numbers of cores", [numbers.count_text(machine.cores) for machine in machines]),
+        ("sizes of memory", [numbers.size_text(machine.memory_bytes) for machine in machines]),
+    ]
+    warnings = [
+        f"the recordings are of several {what}: {', '.join(dict.fromkeys(values))}"
+        for what, values in known
+        if len(set(values)) > 1
+    ]
+    common = set.intersection(*(set(about.settings) for about in abouts)) if abouts else set()
+    changed = sorted(name for name in common if len({about.settings[name] for about in abouts}) > 1)
+    return [*warnings, *([f"the recordings differ in settings: {', '.join(changed)}"] if changed else [])]

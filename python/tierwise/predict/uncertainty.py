@@ -10,16 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tierwise.model import numbers
-from tierwise.model.placement import EVERYTHING, Role, is_relation
+from tierwise.model.placement import EVERYTHING, Role, is_relation_name
 from tierwise.model.units import GB, MIB
-from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.named_devices import RECORDED, resolve_device
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.replayed import CHANCE, WorkSummary
 from tierwise.predict.scenario import Scenario
-from tierwise.recording.buffer import BufferContent
+from tierwise.predict.simulator_output import CHANCE, WorkSummary
+from tierwise.recording.buffer_content import BufferContent
 
 _PER_DOUBLING_OF_CORES = 0.10
-"""Half width for each doubling of the cores beyond those recorded."""
+"""Half width for each doubling or halving of the cores, of two or more."""
+_ONE_CORE = 0.45
+"""Half width from several cores to one, or from one to several: threads that share a core start each other
+for less. Measured: six loads of PostgreSQL 15 on the own disk, clients beside it (docs/how-to/machine.md)."""
+_ONE_CORE_ONE_CLIENT = 1.3
+"""The same where one client and its session take turns: predictions were off by three times."""
 _PER_DOUBLING_OF_CLIENTS = 0.30
 """The same for each doubling or halving of the clients. Measured: pgbench -N on PostgreSQL 15,
 own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients."""
@@ -50,7 +55,7 @@ class Uncertainty:
         self.warnings.append(f"{reason}: the interval is wider for it, by {by}")
 
 
-def refusal(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, int]) -> Refusal | None:
+def scenario_refusal(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, int]) -> Refusal | None:
     """The reason why the recording cannot answer a scenario, if it cannot.
 
     Args:
@@ -86,10 +91,10 @@ def refusal(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, int
     return _too_small(scenario, work, role_bytes)
 
 
-def ranged(scenario: Scenario, work: WorkSummary) -> list[str]:
+def devices_with_ranges(scenario: Scenario, work: WorkSummary) -> list[str]:
     """Devices of a scenario whose profiles have ranges."""
     devices = dict.fromkeys(scenario.devices_of(work.footprints).values())
-    return [name for name in devices if name != RECORDED and resolve(name).profile.ranges]
+    return [name for name in devices if name != RECORDED and resolve_device(name).profile.ranges]
 
 
 def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: float = 0.0) -> Uncertainty:
@@ -98,7 +103,9 @@ def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: floa
     if stolen_cpu_share > CHANCE:
         uncertainty.widen(
             -math.log(1.0 - min(stolen_cpu_share, _MOST_STOLEN)),
-            f"the hypervisor gave {stolen_cpu_share:.0%} of the processors to other machines while recording",
+            f"the hypervisor gave {numbers.percent_text(stolen_cpu_share)} of the processors to other "
+            "machines "
+            "while recording",
         )
     _widen_for_clients(scenario, work, uncertainty)
     if work.from_waits and scenario.changes:
@@ -107,24 +114,19 @@ def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: floa
             "the coarse model leaves out checkpoints, and sessions that are ready to run and wait for a core",
             by="what six workloads on one machine showed",
         )
-    if scenario.cores is not None and scenario.cores > work.cores:
-        uncertainty.widen(
-            _PER_DOUBLING_OF_CORES * math.log2(scenario.cores / work.cores),
-            f"{scenario.cores} cores are more than the {work.cores} recorded, and what the engine's own "
-            "latches cost there was not seen",
-        )
+    _widen_for_cores(scenario, work, uncertainty)
     if scenario.cpu_speed != 1.0:
         uncertainty.widen(
             _CPU_SPEED * abs(math.log2(scenario.cpu_speed)),
             "processor time is taken to scale with the speed of a core alone",
         )
-    for name in ranged(scenario, work):
+    for name in devices_with_ranges(scenario, work):
         uncertainty.warnings.append(
-            f"{name} varies between drives and runs ({_in_words(resolve(name).profile.ranges)}): "
+            f"{name} varies between drives and runs ({_in_words(resolve_device(name).profile.ranges)}): "
             "the interval holds both ends"
         )
     for role in scenario.placement:
-        if role != EVERYTHING and not is_relation(role) and Role(role) not in work.footprints:
+        if role != EVERYTHING and not is_relation_name(role) and Role(role) not in work.footprints:
             uncertainty.warnings.append(
                 f"the recording has no file of role {role}: its device changes nothing"
             )
@@ -135,13 +137,34 @@ def _in_words(ranges: Mapping[str, tuple[float, float]]) -> str:
     return ", ".join(f"{key} {least:g} to {most:g}" for key, (least, most) in ranges.items())
 
 
+def _widen_for_cores(scenario: Scenario, work: WorkSummary, uncertainty: Uncertainty) -> None:
+    cores = scenario.cores or work.cores
+    least, most = sorted((cores, work.cores))
+    if least == most:
+        return
+    if least == 1:
+        alone = (scenario.clients or work.sessions) == 1
+        uncertainty.widen(
+            _ONE_CORE_ONE_CLIENT if alone else _ONE_CORE,
+            "threads on one core start each other for less than threads on several cores",
+            by="what six loads on one machine showed",
+        )
+    if most > 2:
+        uncertainty.widen(
+            _PER_DOUBLING_OF_CORES * math.log2(most / max(least, 2)),
+            f"{numbers.counted_noun(cores, 'core')} {'is' if cores == 1 else 'are'} "
+            f"{'more' if cores > work.cores else 'fewer'} than the {work.cores} recorded, and what the "
+            "engine's own latches cost there was not seen",
+        )
+
+
 def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncertainty) -> None:
     clients = scenario.clients
     if clients is None or clients == work.sessions:
         return
     uncertainty.widen(
         _PER_DOUBLING_OF_CLIENTS * abs(math.log2(clients / max(work.sessions, 1))),
-        f"{numbers.counted(clients, 'client')} {'is' if clients == 1 else 'are'} "
+        f"{numbers.counted_noun(clients, 'client')} {'is' if clients == 1 else 'are'} "
         f"{'more' if clients > work.sessions else 'fewer'} than the {work.sessions} "
         "recorded, and who runs on which core, shares flushes and waits for locks changes with them",
         by="what one trial on pgbench showed",
@@ -157,7 +180,7 @@ def _too_small(scenario: Scenario, work: WorkSummary, role_bytes: Mapping[Role, 
             size_bytes = max(work.footprints[role], whole.get(role, 0))
             needed[device] = needed.get(device, 0) + round(size_bytes * (scenario.growth or 1.0))
     for device, size_bytes in needed.items():
-        capacity_bytes = resolve(device).profile.capacity_bytes
+        capacity_bytes = resolve_device(device).profile.capacity_bytes
         if size_bytes > capacity_bytes:
             return Refusal(
                 message=f"{device} holds {capacity_bytes / GB:,.1f} GB, the files placed there have "
@@ -252,8 +275,8 @@ def widen_for_memory(
     if cache.unexplained > _UNEXPLAINED and not cache.passed:
         uncertainty.widen(
             _OTHERWISE,
-            f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
-            "what was unused for longest",
+            f"{numbers.percent_text(cache.unexplained)} of the reads were answered otherwise than by a cache "
+            "that drops what was unused for longest",
         )
     apart = _apart(rates, likely)
     if apart > _LEAST_UNSURE:

@@ -9,17 +9,17 @@ from typing import Literal
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import capitalized
+from tierwise.model.numbers import percent_text, signed_percent_text
 from tierwise.model.placement import Role
-from tierwise.model.units import significant
+from tierwise.model.units import significant_text
 from tierwise.predict import Predictor
-from tierwise.predict.counting import count_factor, counted_over_shown
-from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.rate_unit import FEWEST_UNITS, count_factor, counted_to_shown_ratio
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
-from tierwise.recording import About
-from tierwise.results.measurements import Record
+from tierwise.predict.simulator_output import WorkSummary
+from tierwise.recording import RecordingMetadata
+from tierwise.recording.breakdown import LOG_PARTS
+from tierwise.results.measurements import StrictModel
 
-FEWEST_UNITS = 100
-"""Fewest recorded transactions: with this number, chance alone moves the rate by 10 % (1/√n)."""
 MOST_LOST_SHARE = 0.01
 """Share of the events that may be lost."""
 MOST_FOREIGN_CPU_SHARE = 0.10
@@ -46,14 +46,18 @@ _MOST_PER_S = 1e8
 """No database does more transactions a second."""
 _MOST_OVER = 1.1
 """Time in bursts over that of the recording, above which the two contradict each other."""
+_MOST_SPAN = 2.0
+"""The same of the time from the first burst to the last: a shipped recording of a short job has 1.4."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
 _MOST_PROGRAMS = 3
 _WRITTEN_LOG_BYTES = 1 << 20
 """The log was written if the engine reports that it grew by more than this."""
+_FEW_WAITS = 0.01
+"""Share of the sessions' time that waits for the log may take where commits hardly matter: a judgement."""
 
 
-class Remark(Record):
+class UsabilityRemark(StrictModel):
     """One problem of a recording."""
 
     reason: str
@@ -64,7 +68,17 @@ class Remark(Record):
     """Whether it makes the recording unusable."""
 
 
-class UsabilityFields(Record):
+def _blocking(reason: str, fix: str) -> UsabilityRemark:
+    """A problem that makes the recording unusable."""
+    return UsabilityRemark(reason=reason, fix=fix, blocks=True)
+
+
+def _hint(reason: str, fix: str) -> UsabilityRemark:
+    """A problem that leaves it usable."""
+    return UsabilityRemark(reason=reason, fix=fix, blocks=False)
+
+
+class UsabilityFields(StrictModel):
     """Usability as JSON."""
 
     usable: bool
@@ -72,17 +86,17 @@ class UsabilityFields(Record):
     fixes: list[str]
 
 
-class JudgedDatabase(UsabilityFields):
+class DatabaseUsability(UsabilityFields):
     """The same of one of several databases."""
 
     database: str
     """Name of its recording."""
 
 
-class Usability(Record):
+class Usability(StrictModel):
     """Whether a recording is usable, with its problems."""
 
-    remarks: list[Remark] = []
+    remarks: list[UsabilityRemark] = []
     source: Literal["recording", "observation"] = "recording"
 
     @property
@@ -91,7 +105,7 @@ class Usability(Record):
         return not any(remark.blocks for remark in self.remarks)
 
     @property
-    def ordered(self) -> list[Remark]:
+    def ordered(self) -> list[UsabilityRemark]:
         """The remarks, those that make it unusable first."""
         return sorted(self.remarks, key=lambda remark: not remark.blocks)
 
@@ -119,20 +133,20 @@ class Usability(Record):
         return [first, *(f"{capitalized(remark.reason)}: {remark.fix}." for remark in self.ordered)]
 
 
-def usability_of(recording: Path) -> Usability:
+def replay_and_judge(recording: Path) -> Usability:
     """Replay a recording and judge it; one that cannot be replayed is not usable."""
     try:
-        return usability(Predictor.open(recording))
+        return judge_usability(Predictor.open(recording))
     except TierwiseError as error:
-        return not_replayed(error)
+        return usability_without_replay(error)
 
 
-def not_replayed(error: TierwiseError) -> Usability:
+def usability_without_replay(error: TierwiseError) -> Usability:
     """The verdict on a recording that could not be replayed."""
-    return Usability(remarks=[Remark(reason=error.message, fix=error.fix, blocks=True)])
+    return Usability(remarks=[_blocking(error.message, error.fix)])
 
 
-def usability(predictor: Predictor) -> Usability:
+def judge_usability(predictor: Predictor) -> Usability:
     """Judge a recording by its metadata and by the result of its replay."""
     about = predictor.about
     remarks = [
@@ -145,11 +159,13 @@ def usability(predictor: Predictor) -> Usability:
     return Usability(remarks=remarks, source="observation" if predictor.run.from_waits else "recording")
 
 
-def _of_contradictions(about: About) -> Iterator[Remark]:
+def _of_contradictions(about: RecordingMetadata) -> Iterator[UsabilityRemark]:
     """Fields of ``about.json`` that no recorder writes together: somebody has changed them."""
     cost, wrong = about.cost, list[str]()
     if about.bursts_s > _MOST_OVER * about.duration_s:
         wrong.append(f"bursts take {about.bursts_s:,.3g} s, and duration_s is {about.duration_s:,.3g}")
+    elif about.bursts_span_s > _MOST_SPAN * about.duration_s:
+        wrong.append(f"bursts span {about.bursts_span_s:,.3g} s, and duration_s is {about.duration_s:,.3g}")
     if (about.transactions or 0) > _MOST_PER_S * about.duration_s:
         wrong.append(f"transactions is {about.transactions:,}, and duration_s is {about.duration_s:,.3g}")
     if cost is not None and not (0 <= cost.rate_ratio_low <= cost.rate_ratio <= cost.rate_ratio_high > 0):
@@ -157,151 +173,155 @@ def _of_contradictions(about: About) -> Iterator[Remark]:
     if about.machine.memory_bytes < LEAST_MEMORY_BYTES:
         wrong.append(f"machine.memory_bytes is {about.machine.memory_bytes}")
     for field in wrong:
-        yield Remark(
-            reason=f"about.json contradicts itself: {field}",
-            fix="copy the recording again from where it was made, or record again",
-            blocks=True,
+        yield _blocking(
+            f"about.json contradicts itself: {field}",
+            "copy the recording again from where it was made, or record again",
         )
 
 
-def _of_size(predictor: Predictor) -> Iterator[Remark]:
+def _of_size(predictor: Predictor) -> Iterator[UsabilityRemark]:
     work, unit = predictor.work, predictor.run.unit
     seen = work.turns if unit == "requests" else work.transactions
     if seen >= FEWEST_UNITS or (work.once and predictor.about.is_whole):
         return
     if work.once and seen <= work.sessions:  # which a job of one statement cannot be told from
-        yield Remark(
-            reason="the bursts are a sample of work that is done once, so times are of the sample",
-            fix="read how many times as fast it gets, or record with --duty 1 from its start to its end",
-            blocks=False,
+        yield _hint(
+            "the bursts are a sample of work that is done once, so times are of the sample",
+            "read how many times as fast it gets, or record with --duty 1 from its start to its end",
         )
         return
-    longer = math.ceil(FEWEST_UNITS / max(seen, 1))
+    longer = f"at least {math.ceil(FEWEST_UNITS / max(seen, 1))} times as long"
+    reason = f"{seen} {unit} were seen"
+    if work.observed.sliced:  # the number is of slices of time
+        reason, longer = "no request and no commit was seen", "while the sessions work, for longer"
     once = "; a job that is done once, with --duty 1 from its start to its end" if work.once else ""
-    yield Remark(
-        reason=f"{seen} {unit} were seen, {FEWEST_UNITS} are needed",
-        fix="observe longer"
-        if predictor.run.from_waits
-        else f"record at least {longer} times as long, or with a greater --duty{once}",
-        blocks=True,
+    yield _blocking(
+        f"{reason}, {FEWEST_UNITS} are needed",
+        "observe longer" if predictor.run.from_waits else f"record {longer}, or with a greater --duty{once}",
     )
 
 
-def _of_disturbance(about: About) -> Iterator[Remark]:
+def _of_disturbance(about: RecordingMetadata) -> Iterator[UsabilityRemark]:
     lost, taken = about.losses.lost_events, about.losses.recorded_events
     share = lost / max(lost + taken, 1)
     if share > MOST_LOST_SHARE:
-        yield Remark(
-            reason=f"the kernel dropped {share:.1%} of the events",
-            fix="record with a shorter --burst",
-            blocks=True,
+        yield _blocking(
+            f"the kernel dropped {percent_text(share)} of the events", "record with a shorter --burst"
         )
     foreign = about.foreign_cpu_share
     if foreign > MOST_FOREIGN_CPU_SHARE:
-        yield Remark(
-            reason=f"other programs used {foreign:.0%} of the processors",
-            fix=f"stop {_programs(about)}",
-            blocks=True,
+        yield _blocking(
+            f"other programs used {percent_text(foreign)} of the processors", f"stop {_programs(about)}"
         )
     stolen = about.stolen_cpu_share
     if stolen > MOST_STOLEN_CPU_SHARE:
-        yield Remark(
-            reason=f"the hypervisor gave {stolen:.0%} of the processors to other machines",
-            fix="record at another hour, or expect rates and times of a slower machine",
-            blocks=False,
+        yield _hint(
+            f"the hypervisor gave {percent_text(stolen)} of the processors to other machines",
+            "record at another hour, or expect rates and times of a slower machine",
         )
     if about.cost is not None and about.cost.rate_ratio_high < 1 - MOST_COST:
-        yield Remark(
-            reason=f"recording cost {1 - about.cost.rate_ratio:.0%} of the rate within bursts",
-            fix="expect wider errors, or record with fewer clients",
-            blocks=False,
+        yield _hint(
+            f"recording cost {percent_text(1 - about.cost.rate_ratio)} of the rate within bursts",
+            "expect wider errors, or record with fewer clients",
         )
     elif about.cost is not None and about.cost.rate_ratio_low > 0 and not about.cost.is_known:
-        yield Remark(
-            reason="the bursts do not tell what recording cost: predictions start from the rate within them",
-            fix="record longer, or expect a server that uses all cores to be some 10 % faster",
-            blocks=False,
+        yield _hint(
+            "the bursts do not tell what recording cost: predictions start from the rate within them",
+            "record longer, or expect a server that uses all cores to be some 10\u00a0% faster",
         )
 
 
-def _programs(about: About) -> str:
+def _programs(about: RecordingMetadata) -> str:
     """The programs that used most of the processors, with pids and shares, and what to do instead."""
     named = [
-        f"{program.program} (pid {', '.join(map(str, program.pids))}: {program.cpu_share:.0%})"
+        f"{program.program} (pid {', '.join(map(str, program.pids))}: {percent_text(program.cpu_share)})"
         for program in about.foreign_programs[:_MOST_PROGRAMS]
     ]
     instead = "while recording, or run the load from another machine"
     return f"{', '.join(named)} {instead}" if named else f"them {instead} (their names were not recorded)"
 
 
-def _of_contents(predictor: Predictor) -> Iterator[Remark]:
+def _of_contents(predictor: Predictor) -> Iterator[UsabilityRemark]:
     about, work = predictor.about, predictor.work
     log_bytes = about.counters.get("log_bytes", 0)
     if log_bytes > _WRITTEN_LOG_BYTES and Role.LOG not in work.footprints:
-        yield Remark(
-            reason=f"the engine wrote {log_bytes / 1e6:,.0f} MB of log, but no file of the log was seen",
-            fix="give --rules that name the log's files",
-            blocks=True,
+        yield _blocking(
+            f"the engine wrote {log_bytes / 1e6:,.0f} MB of log, but no file of the log was seen",
+            "give --rules that name the log's files",
         )
     if work.transactions == 0:
-        yield Remark(
-            reason="the events do not show where transactions end, so rates count requests",
-            fix="record with --dsn, or read the rates as requests",
-            blocks=False,
+        yield _hint(
+            "the events do not show where transactions end, so rates count requests",
+            "record with --dsn, or read the rates as requests",
         )
     if predictor.run.unit == "slices":
-        yield Remark(
-            reason="the events show neither requests nor commits, so rates count slices of 10 ms of work",
-            fix="read how many times as fast it gets, not the rates",
-            blocks=False,
+        yield _hint(
+            "the events show hardly a request or a commit, so rates count slices of 10 ms of work",
+            "read how many times as fast it gets, not the rates",
         )
     yield from _of_roles(work)
+    yield from _of_mysql(about, work)
     counted = count_factor(about, work)
     who, most = ("engine", MOST_COUNT_FACTOR) if about.counters else ("client", _MOST_COUNT_FACTOR_OF_CLIENTS)
     if counted is not None and not 1 / most <= counted <= most:
-        yield Remark(
-            reason=f"the {who} counted {counted:.2g} times the transactions that the events show",
-            fix="see that the DSN is of the recorded server, and record while the load is steady",
-            blocks=True,
+        times = f"{counted:,.0f}" if counted >= 10 else f"{counted:.2g}"
+        yield _blocking(
+            f"the {who} counted {times} times the transactions that the events show",
+            "see that the DSN is of the recorded server, and record while the load is steady",
         )
         return
-    factor = counted_over_shown(about, work)
+    factor = counted_to_shown_ratio(about, work)
     if factor is not None and abs(factor - 1) > MOST_COUNTER_DIFFERENCE:
-        yield Remark(
-            reason=f"the events show {1 / factor:.2f} times the transactions that were counted",
-            fix="record longer: bursts differ by as much among themselves, so that rates follow the events",
-            blocks=False,
+        yield _hint(
+            f"the events show {1 / factor:.2f} times the transactions that were counted",
+            "record longer: bursts differ by as much among themselves, so that rates follow the events",
         )
 
 
-def _of_roles(work: WorkSummary) -> Iterator[Remark]:
+def _of_roles(work: WorkSummary) -> Iterator[UsabilityRemark]:
     if work.from_waits:
         return
     if not work.footprints:
-        yield Remark(
-            reason="no file of a database was seen: the recorded program is a client, or of another engine",
-            fix="record the server itself with --pid, or give --rules of its engine",
-            blocks=True,
+        yield _blocking(
+            "no file of a database was seen: the recorded program is a client, or of another engine",
+            "record the server itself with --pid, or give --rules of its engine",
         )
     for file in work.unassigned:
         share = max((file.flush_share, "flushes"), (file.wait_share, "waits for files"))
         like = ", which is written like a log," if file.is_like_log else ""
         role = Role.LOG if file.is_like_log else Role.DATA
-        yield Remark(
-            reason=f"{file.path}{like} takes {share[0]:.0%} of the {share[1]} and has no role, "
+        yield _blocking(
+            f"{file.path}{like} takes {percent_text(share[0])} of the {share[1]} and has no role, "
             "so that predictions leave it out",
-            fix=f"record again with --role {file.path}={role}, or the role that it has",
-            blocks=True,
+            f"record again with --role {file.path}={role}, or the role that it has",
         )
 
 
-def _of_replay(predictor: Predictor) -> Iterator[Remark]:
+def _of_mysql(about: RecordingMetadata, work: WorkSummary) -> Iterator[UsabilityRemark]:
+    """What no model has: with 4 sessions, replays wrote the binary log of MySQL 8.0.46 4 times too often."""
+    if about.engine != "mysql":
+        return
+    if sum(work.observed.shares.get(part, 0.0) for part in LOG_PARTS) > _FEW_WAITS:
+        yield _blocking(
+            "how commits of MySQL share flushes of its logs is not modelled",
+            "read the waits that tierwise profile shows, and try a move before you rely on it",
+        )
+    elif work.once and work.turns >= FEWEST_UNITS:
+        yield _blocking(
+            "MySQL reports changes of sessions in its replies, which hides where transactions end",
+            "SET GLOBAL session_track_schema = OFF, GLOBAL session_track_system_variables = ''; have the "
+            "clients connect again, and record again",
+        )
+
+
+def _of_replay(predictor: Predictor) -> Iterator[UsabilityRemark]:
     run = predictor.run
     if abs(run.error) > MOST_REPRODUCTION_ERROR:
         model = "the coarse model of" if run.from_waits else "replaying"
-        yield Remark(
-            reason=f"{model} the recorded run gives {significant(run.reproduced_rate_per_s)} {run.unit} "
-            f"a second where {significant(run.rate_per_s)} were recorded: {run.error:+.0%}",
+        yield UsabilityRemark(
+            reason=f"{model} the recorded run gives {significant_text(run.reproduced_rate_per_s)} {run.unit} "
+            f"a second where {significant_text(run.rate_per_s)} were recorded: "
+            f"{signed_percent_text(run.error)}",
             fix="record the job again, while nothing else runs"
             if predictor.work.once
             else "record longer, while nothing else runs and the load is steady",
@@ -310,9 +330,8 @@ def _of_replay(predictor: Predictor) -> Iterator[Remark]:
     cost = predictor.about.cost
     excess = predictor.replayer.cpu_scale * (cost.cpu_ratio if cost is not None and cost.knows_cpu else 1.0)
     if not 1 / MOST_CPU_EXCESS <= excess <= MOST_CPU_EXCESS:
-        yield Remark(
-            reason=f"the replay meets the recorded rate with {excess:.2g} times the measured processor time: "
+        yield _hint(
+            f"the replay meets the recorded rate with {excess:.2g} times the measured processor time: "
             "the sessions waited for something that it lacks",
-            fix="expect answers for other devices to be off by as much",
-            blocks=False,
+            "expect answers for other devices to be off by as much",
         )

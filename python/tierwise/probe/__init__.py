@@ -3,6 +3,6 @@
 Not here: simulation; see ``device_models``.
 """
 
-from tierwise.probe.measure import SWEEP, Options, ProbeReport, middle, probe
+from tierwise.probe.device_probe import SWEEP, ProbeOptions, ProbeReport, median_rate_repeat, probe_device
 
-__all__ = ["SWEEP", "Options", "ProbeReport", "middle", "probe"]
+__all__ = ["SWEEP", "ProbeOptions", "ProbeReport", "median_rate_repeat", "probe_device"]

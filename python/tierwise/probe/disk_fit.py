@@ -33,7 +33,15 @@ from typing import TYPE_CHECKING
 from tierwise import _core
 from tierwise.model.extras import np
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.probe.samples import BLOCK_BYTES, Request, at_random, flush_ends_us, rewrites, settle, times_us
+from tierwise.probe.probe_samples import (
+    BLOCK_BYTES,
+    Request,
+    flush_ends_us,
+    flushed_rewrites,
+    random_requests,
+    request_times_us,
+    wait_until_device_settles,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +106,7 @@ _MOST_READS = 20_000
 
 
 @dataclass(frozen=True)
-class Reads:
+class RandomReads:
     """Random reads, in order: first byte and time of each."""
 
     starts: Floats
@@ -106,7 +114,7 @@ class Reads:
 
 
 @dataclass(frozen=True)
-class Seeks:
+class SeekFit:
     """Seeks, including the command's overhead and the transfer, in µs.
 
     A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``.
@@ -121,7 +129,7 @@ class Seeks:
     spread_us: float
 
 
-def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> Reads:
+def measure_random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> RandomReads:
     """Read one at a time, half at random places, half at distances uniform on a logarithmic scale."""
     blocks = target.size_bytes // BLOCK_BYTES
     nearest, farthest = math.log(min(_NEAR_BYTES, target.size_bytes / 2)), math.log(target.size_bytes)
@@ -134,11 +142,13 @@ def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> R
             here = (here + random.choice((-1, 1)) * reach) % blocks
         places.append(here * BLOCK_BYTES)
     requests: list[Request] = [("R", place, BLOCK_BYTES) for place in places]
-    latencies = times_us(target, requests, seconds)
-    return Reads(np.array(places[: len(latencies)], dtype=np.float64), np.array(latencies))
+    latencies = request_times_us(target, requests, seconds)
+    return RandomReads(np.array(places[: len(latencies)], dtype=np.float64), np.array(latencies))
 
 
-def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_us: float | None) -> Seeks:
+def fit_seeks(
+    reads: RandomReads, size_bytes: int, rates: Sequence[float], revolution_us: float | None
+) -> SeekFit:
     """Fit the seeks; without ``revolution_us``, only the spread is reliable."""
     distance = np.abs(np.diff(_stroke(reads.starts, rates, size_bytes)))
     time_us = reads.times_us[1:]
@@ -154,7 +164,7 @@ def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_
     quartiles = np.quantile(rest_us, [0.25, 0.75])
     spread_us = min(max(2 * float(quartiles[1] - quartiles[0]), least), most)
     single_us = max(float(quartiles[0]) - (revolution_us or spread_us) / 4, 1.0)
-    return Seeks(
+    return SeekFit(
         single_us=single_us,
         root_us=root,
         slope_us=slope,
@@ -238,19 +248,19 @@ class DiskFit:
 
 def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Random) -> DiskFit:
     """Measure and fit a disk in about ``seconds``."""
-    settle(target, random)
+    wait_until_device_settles(target, random)
     ends_us = [_rewrite_ends_us(target, 0.05 * seconds / repeats) for _ in range(repeats)]
     overhead_us = _overhead_us(target, random)
     rates, switch_us = _media_rates(target, 0.16 * seconds, repeats)
-    reads = random_reads(target, 0.56 * seconds, random)
+    reads = measure_random_reads(target, 0.56 * seconds, random)
     middles = [statistics.median(rate) for rate in rates]
     spread_us = fit_seeks(reads, target.size_bytes, middles, None).spread_us
     revolutions = revolutions_us(ends_us, spread_us)
     revolution_us = statistics.median(revolutions or [spread_us])
     seeks = fit_seeks(reads, target.size_bytes, middles, revolution_us)
     outside_us = overhead_us + _BLOCK_BYTES / statistics.median(middles)
-    settle(target, random)
-    writes_us = times_us(target, at_random(target, "W", _BLOCK_BYTES, random), 0.08 * seconds)
+    wait_until_device_settles(target, random)
+    writes_us = request_times_us(target, random_requests(target, "W", _BLOCK_BYTES, random), 0.08 * seconds)
     cached = statistics.median(writes_us[:_FIRST_WRITES]) < revolution_us / 3
     rpm = median_interval([60e6 / revolution for revolution in revolutions or [spread_us]])
     return DiskFit(
@@ -276,13 +286,13 @@ def _rewrite_ends_us(target: _core.ProbeTarget, seconds: float) -> Floats:
     ends_us = np.array([end_ns for _, _, end_ns in target.trace(block, 1, seconds)]) / 1e3
     if len(ends_us) > 1 and float(np.median(np.diff(ends_us))) > REVOLUTIONS_US[0] / 2:
         return ends_us
-    return flush_ends_us(target, rewrites(), seconds)
+    return flush_ends_us(target, flushed_rewrites(), seconds)
 
 
 def _overhead_us(target: _core.ProbeTarget, random: Random) -> float:
     """Median time of a read that the cache serves: a repeat of the previous read."""
     block = random.randrange(target.size_bytes // _BLOCK_BYTES) * _BLOCK_BYTES
-    return statistics.median(times_us(target, [("R", block, _BLOCK_BYTES)] * 60, 1.0)[1:] or [200.0])
+    return statistics.median(request_times_us(target, [("R", block, _BLOCK_BYTES)] * 60, 1.0)[1:] or [200.0])
 
 
 def _media_rates(target: _core.ProbeTarget, seconds: float, repeats: int) -> tuple[list[list[float]], float]:

@@ -30,18 +30,18 @@ from random import Random
 
 from tierwise import _core
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
 from tierwise.model import executor
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.probe.samples import (
+from tierwise.probe.probe_samples import (
     BLOCK_BYTES,
-    appends,
+    empty_flushes,
     flush_ends_us,
-    flushes,
+    flushed_appends,
     host_cpu_us,
+    request_times_us,
     sample_patterns,
-    settle,
-    times_us,
+    wait_until_device_settles,
 )
 from tierwise.results.measurements import PatternResult
 
@@ -61,6 +61,7 @@ _HALF_DEEP_READ = PATTERNS[-1]
 _READERS = 64
 _IDLE_FACTOR = 0.6
 _SAME_BLOCK_READERS = 8
+_LEAST_READING_S = 0.05
 _MOST_UNITS = 4096
 _LEAST_US = 0.1
 _LARGE_BYTES = 1 << 20
@@ -168,8 +169,8 @@ class FlashFit:
 
     @property
     def protected(self) -> bool:
-        """Whether a flush after a write does not wait for a program."""
-        return self.flush_after_write_us < self.flush_us + self.program_us
+        """Whether a flush after a write does not wait for a program: whether it is nearer to one without."""
+        return self.flush_after_write_us < self.flush_us + self.program_us / 2
 
 
 def fit_flash(
@@ -188,14 +189,21 @@ def fit_flash(
         _cpu_us(target, alone, rates[deep].estimate, random)
         for alone, deep in zip(PATTERNS[:2], PATTERNS[2:4], strict=True)
     )
-    settle(target, random)
+    wait_until_device_settles(target, random)
     read = _latency(samples[PATTERNS[0]], read_cpu_us)
-    unit_us, seen = _unit_read_us(target, read.estimate, rates[_DEEP_READ].estimate, 0.1 * seconds)
+    each_s = 0.1 * seconds / repeats
+
+    def median_of_repeats_us(mean_us: Callable[[], float]) -> float:
+        return statistics.median(mean_us() for _ in range(repeats))
+
+    same_us = median_of_repeats_us(lambda: _same_block_us(target, each_s))
+    unit_us, seen = _unit_read_us(same_us, read.estimate, rates[_DEEP_READ].estimate)
     write = _latency(samples[PATTERNS[1]], write_cpu_us)
-    flush_us = statistics.mean(times_us(target, flushes(), 0.1 * seconds))
-    ends_us = flush_ends_us(target, appends(target, BLOCK_BYTES, random), 0.1 * seconds)
+    flush_us = median_of_repeats_us(
+        lambda: statistics.mean(request_times_us(target, empty_flushes(), each_s))
+    )
     flush_us = max(flush_us - write_cpu_us, 0.0)
-    cycle_us = float(ends_us[-1] - ends_us[0]) / (len(ends_us) - 1)
+    cycle_us = median_of_repeats_us(lambda: _append_us(target, each_s, random))
     units = _units(rates[_DEEP_READ].estimate, unit_us)
     return FlashFit(
         read_latency_us=read,
@@ -222,11 +230,11 @@ def fit_flash(
 def modelled_per_s(profile: str, pattern: str, measured_per_s: float, most_s: float = _LONGEST_S) -> float:
     """Requests a second of a pattern by the text of a profile, of which about as many were measured."""
     virtual_s = min(_MOST_MODELLED / max(measured_per_s, LEAST_PER_S), most_s)
-    model = profiles.parse(profile, Path("probed.toml"))
-    return simulate(model, Job(preset=pattern, virtual_s=virtual_s)).iops
+    model = profiles.parse_profile(profile, Path("probed.toml"))
+    return simulate_job(model, SimulationJob(preset=pattern, virtual_s=virtual_s)).iops
 
 
-def meeting_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit:
+def fit_to_measured_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> FlashFit:
     """The fit whose profile, as ``text_of`` writes it, does the measured rates of random requests."""
 
     def per_s(fit: FlashFit, pattern: str, wanted: float) -> float:
@@ -268,7 +276,7 @@ def _cpu_us(target: _core.ProbeTarget, alone: str, deep_per_s: float, random: Ra
     That of a request alone may pass while the device works, as in a guest that hands it to the hypervisor.
     What the requests of depth 64 took each is a bound: one thread serves them all.
     """
-    threads = 1 if target.engine == "io_uring" else executor.usable()
+    threads = 1 if target.engine == "io_uring" else executor.usable_processors()
     return min(host_cpu_us(target, alone, _HOST_CPU_S, random.getrandbits(32)), threads / deep_per_s * 1e6)
 
 
@@ -277,17 +285,25 @@ def _latency(alone: Sequence[PatternResult], cpu_us: float) -> Interval:
     return median_interval([max(1e6 / sample.rate_per_s - cpu_us, _LEAST_US) for sample in alone])
 
 
-def _unit_read_us(
-    target: _core.ProbeTarget, latency_us: float, deep_per_s: float, seconds: float
-) -> tuple[float, bool]:
-    """Read time of one unit, and whether it was measured."""
+def _same_block_us(target: _core.ProbeTarget, seconds: float) -> float:
+    """Mean time between the ends of reads of the first block by several readers; 0 if one ended."""
     same = [("R", 0, BLOCK_BYTES)] * 100_000
-    done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, 0.05))
+    done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, _LEAST_READING_S))
     ends_us = sorted(end_ns / 1e3 for _, _, end_ns in done)
-    each_us = (ends_us[-1] - ends_us[0]) / (len(ends_us) - 1) if len(ends_us) > 1 else 0.0
-    limited = _is_alike(each_us * deep_per_s, 1e6)
-    seen = each_us <= latency_us and (limited or each_us > 0.3 * latency_us)
-    return (each_us, True) if seen else (0.8 * latency_us, False)
+    return (ends_us[-1] - ends_us[0]) / (len(ends_us) - 1) if len(ends_us) > 1 else 0.0
+
+
+def _append_us(target: _core.ProbeTarget, seconds: float, random: Random) -> float:
+    """Mean time from one flush to the next, each after an append of one block."""
+    ends_us = flush_ends_us(target, flushed_appends(target, BLOCK_BYTES, random), seconds)
+    return float(ends_us[-1] - ends_us[0]) / (len(ends_us) - 1)
+
+
+def _unit_read_us(same_us: float, latency_us: float, deep_per_s: float) -> tuple[float, bool]:
+    """Read time of one unit, and whether it was measured."""
+    limited = _is_alike(same_us * deep_per_s, 1e6)
+    seen = same_us <= latency_us and (limited or same_us > 0.3 * latency_us)
+    return (same_us, True) if seen else (0.8 * latency_us, False)
 
 
 def _units(read_iops: float, unit_us: float) -> int:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tierwise.device_models.profiles import DOUBT
 from tierwise.model.statistics import Interval
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.probe.disk_fit import ZONES, DiskFit
@@ -15,7 +16,7 @@ from tierwise.probe.flash_fit import FlashFit
 _SURFACES = 4
 
 
-def disk_text(fit: DiskFit, origin: Origin, queue_depth: int) -> str:
+def disk_profile_text(fit: DiskFit, origin: MeasurementOrigin, queue_depth: int) -> str:
     """Profile of a hard disk of the file system's or device's size, extrapolated from the probed span."""
     return profile_text(
         "hdd",
@@ -67,7 +68,7 @@ def _settle_us(fit: DiskFit) -> float:
 
 
 def _tables(fit: DiskFit, strokes: float, queue_depth: int) -> dict[str, Table]:
-    hit_us, write_hit_us = rounded(fit.overhead_us), rounded(fit.write_hit_us)
+    hit_us, write_hit_us = round_measurement(fit.overhead_us), round_measurement(fit.write_hit_us)
     befores = ("read", "write")
     overhead = {f"read_{kind}_after_{before}_us": hit_us for kind in ("hit", "miss") for before in befores}
     overhead |= {f"write_hit_after_{kind}_us": write_hit_us for kind in befores}
@@ -77,15 +78,15 @@ def _tables(fit: DiskFit, strokes: float, queue_depth: int) -> dict[str, Table]:
         "mechanics": {
             "rpm": round(fit.rpm.estimate, 1),
             "surfaces": _SURFACES,
-            "head_switch_us": rounded(fit.skew_share * 60e6 / fit.rpm.estimate - _settle_us(fit)),
-            "write_settle_us": rounded(_settle_us(fit)),
+            "head_switch_us": round_measurement(fit.skew_share * 60e6 / fit.rpm.estimate - _settle_us(fit)),
+            "write_settle_us": round_measurement(_settle_us(fit)),
             "serpentine": False,
         },
         "seek": {
             "curve": "lee-katz",
-            "single_us": rounded(fit.single_us),
-            "average_us": rounded(average_us),
-            "full_us": rounded(full_us),
+            "single_us": round_measurement(fit.single_us),
+            "average_us": round_measurement(average_us),
+            "full_us": round_measurement(full_us),
         },
         "cache": {
             "segments": 16,
@@ -105,15 +106,15 @@ def _tables(fit: DiskFit, strokes: float, queue_depth: int) -> dict[str, Table]:
     }
 
 
-def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
-    rates = " and ".join(interval_text(fit.media_mb_per_s[end]) for end in (0, -1))
+def _sources(fit: DiskFit, origin: MeasurementOrigin) -> dict[str, str]:
+    rates = " and ".join(median_interval_text(fit.media_mb_per_s[end]) for end in (0, -1))
     rotation = (
         "time to write and flush the same block again"
         if fit.rewrites_seen
         else "spread of random reads, since a cache took the writes"
     )
     return {
-        "mechanics.rpm": origin.source(f"{rotation} ({interval_text(fit.rpm)})"),
+        "mechanics.rpm": origin.source(f"{rotation} ({median_interval_text(fit.rpm)})"),
         "mechanics.surfaces": "estimated: not seen; seeks are fitted over the stroke, whatever the heads",
         "mechanics.head_switch_us": origin.source(
             "time lost at the end of a track in sequential reads, less write_settle_us"
@@ -137,7 +138,7 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
     }
 
 
-def _share(fit: DiskFit, origin: Origin) -> str:
+def _share(fit: DiskFit, origin: MeasurementOrigin) -> str:
     """Probed share of the size."""
     return f"{min(fit.span_bytes / origin.capacity_bytes, 1):.3g}"
 
@@ -147,7 +148,7 @@ _CACHE_SHARE = 0.05
 _BLOCK_BYTES = 4096
 
 
-def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool) -> str:
+def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool, write_back: bool) -> str:
     """Profile of a solid-state disk.
 
     Args:
@@ -171,7 +172,7 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
         "channels": (
             fit.units,
             origin.source(
-                f"random 4 KiB reads a second at depth 64 ({interval_text(fit.read_iops, 0)}) "
+                f"random 4 KiB reads a second at depth 64 ({median_interval_text(fit.read_iops, 0)}) "
                 "times read_us, corrected for idle units"
             ),
         ),
@@ -179,25 +180,29 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
             fit.stripe_kib,
             "estimated: such that all channels together do the measured rates of 1 MiB in sequence",
         ),
-        "read_us": (rounded(fit.unit_read_us), unit),
+        "read_us": (round_measurement(fit.unit_read_us), unit),
         "program_us": (
-            rounded(fit.program_us),
+            round_measurement(fit.program_us),
             origin.source(
-                f"set so that random 4 KiB writes at depth 64 are met ({interval_text(fit.write_iops, 0)}) "
-                "on a file written whole; cleaning that begins later is not seen"
+                "set so that random 4 KiB writes at depth 64 are met "
+                f"({median_interval_text(fit.write_iops, 0)}) on a file written whole; "
+                "cleaning that begins later is not seen"
             ),
         ),
         "read_overhead_us": (
-            rounded(max(read_us, 0.0)),
+            round_measurement(max(read_us, 0.0)),
             origin.source(f"{_off_core('read', fit.read_latency_us)} less read_us and link"),
         ),
         "write_overhead_us": (
-            rounded(max(write_us, 0.0)),
+            round_measurement(max(write_us, 0.0)),
             origin.source(
                 f"{_off_core('write', fit.write_latency_us)} less link{'' if cached else ' and program_us'}"
             ),
         ),
-        "flush_us": (rounded(fit.flush_us), origin.source("mean flush with nothing to write, off the core")),
+        "flush_us": (
+            round_measurement(fit.flush_us),
+            origin.source("mean flush with nothing to write, off the core"),
+        ),
         "link_mb_per_s": _link(fit.link_mb_per_s, "reads", origin),
         "link_write_mb_per_s": _link(fit.link_write_mb_per_s, "writes", origin),
         "write_cache_kib": (
@@ -210,16 +215,20 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool, write_back: bool)
     }
     if protected or not cached:
         numbers["flush_us"] = (
-            rounded(fit.flush_after_write_us),
+            round_measurement(fit.flush_after_write_us),
             origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
         )
     else:
+        longer_us = fit.flush_after_write_us - fit.flush_us - fit.program_us
+        appended = "append of 4 KiB with its flush less the mean write"
+        if longer_us < 0:
+            numbers["flush_us"] = (
+                round_measurement(max(fit.flush_us + longer_us, 0.0)),
+                origin.source(f"mean {appended} and program_us, off the core"),
+            )
         numbers["journal_us"] = (
-            rounded(max(fit.flush_after_write_us - fit.flush_us - fit.program_us, 0.0)),
-            origin.source(
-                "mean append of 4 KiB with its flush less the mean write, flush_us and program_us, "
-                "off the core"
-            ),
+            round_measurement(max(longer_us, 0.0)),
+            origin.source(f"mean {appended}, flush_us and program_us, off the core"),
         )
     summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
     flags = {"power_loss_protection": protected and cached}
@@ -236,30 +245,30 @@ def _cache_kib(written_bytes: int) -> int:
 
 
 def _off_core(kind: str, latency_us: Interval) -> str:
-    return f"mean random 4 KiB {kind} off the core in us ({interval_text(latency_us)})"
+    return f"mean random 4 KiB {kind} off the core in us ({median_interval_text(latency_us)})"
 
 
-def _link(mb_per_s: float, kind: str, origin: Origin) -> Number:
+def _link(mb_per_s: float, kind: str, origin: MeasurementOrigin) -> Number:
     what = f"rate of {kind} of 1 MiB in sequence at depth 8, or of 4 KiB at depth 64 if higher"
-    return rounded(mb_per_s), origin.source(f"{what}; the link may be faster")
+    return round_measurement(mb_per_s), origin.source(f"{what}; the link may be faster")
 
 
-def memory_text(fit: FlashFit, origin: Origin, *, lasting: bool) -> str:
+def memory_profile_text(fit: FlashFit, origin: MeasurementOrigin, *, lasting: bool) -> str:
     """Profile of memory behind a link; or, if what it holds is lasting, of a drive that answers as fast."""
     link_mb_per_s = max(fit.link_mb_per_s, fit.link_write_mb_per_s)
     transfer_us = _BLOCK_BYTES / link_mb_per_s
     numbers: dict[str, Number] = {
         "capacity_mb": origin.capacity(fit.span_bytes),
         "read_latency_us": (
-            rounded(max(fit.read_latency_us.estimate - transfer_us, 0.0)),
+            round_measurement(max(fit.read_latency_us.estimate - transfer_us, 0.0)),
             origin.source(f"{_off_core('read', fit.read_latency_us)} less link"),
         ),
         "write_latency_us": (
-            rounded(max(fit.write_latency_us.estimate - transfer_us, 0.0)),
+            round_measurement(max(fit.write_latency_us.estimate - transfer_us, 0.0)),
             origin.source(f"{_off_core('write', fit.write_latency_us)} less link"),
         ),
         "flush_latency_us": (
-            rounded(fit.flush_after_write_us),
+            round_measurement(fit.flush_after_write_us),
             origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
         ),
         "link_mb_per_s": _link(link_mb_per_s, "reads or writes", origin),
@@ -277,7 +286,7 @@ Number = tuple[Scalar, str]
 
 
 @dataclass(frozen=True)
-class Origin:
+class MeasurementOrigin:
     """Place and method of the measurement; every source begins with them."""
 
     date: str
@@ -304,7 +313,13 @@ class Origin:
         return self.capacity_bytes // MB, self.source(f"its size; {span_bytes // MB:,} MB of it were probed")
 
 
-def interval_text(interval: Interval, digits: int = 1) -> str:
+def profile_with_doubts(profile: str, doubts: list[str]) -> tuple[str, list[str]]:
+    """A profile that names its doubts in one line, which every prediction with it repeats; and the doubts."""
+    line = "; ".join(doubt.partition(": ")[0] for doubt in doubts)
+    return (f"{DOUBT}{line}\n{profile}" if doubts else profile), doubts
+
+
+def median_interval_text(interval: Interval, digits: int = 1) -> str:
     """A median with its interval."""
     median = f"median {interval.estimate:.{digits}f}"
     if interval.low is None or interval.high is None:
@@ -312,7 +327,7 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
     return f"{median}, 95 % interval {interval.low:.{digits}f} to {interval.high:.{digits}f}"
 
 
-def rounded(number: float) -> float:
+def round_measurement(number: float) -> float:
     """Round to four significant digits: no measurement here is more precise."""
     return float(f"{number:.4g}")
 

@@ -1,7 +1,7 @@
 """Where the time of a recording went, and which other programs used the machine beside its server.
 
 Parts are totals of waits.
-:mod:`tierwise.predict.savings` computes the savings of a faster device.
+:mod:`tierwise.predict.time_savings` computes the savings of a faster device.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pydantic import Field
 
 from tierwise import _core
 from tierwise.model import numbers
+from tierwise.model.names import sum_by_key
 from tierwise.model.placement import Role
-from tierwise.results.measurements import Foreign, Record
+from tierwise.results.measurements import StrictModel, TolerantModel
 
 ClientKind = Literal["pooler", "load_generator", "tool", "replica", "remote", "application"]
 """What a client program is, by its name, or by the sockets on which it listens."""
@@ -29,7 +30,7 @@ _KINDS: dict[ClientKind, str] = {
 }
 
 
-class ClientProgram(Foreign):
+class ClientProgram(TolerantModel):
     """A program that held sessions of the recorded server."""
 
     program: str
@@ -43,7 +44,7 @@ class ClientProgram(Foreign):
     """Connections that it served itself at that time: the clients of a pooler."""
 
 
-class ForeignProgram(Foreign):
+class ForeignProgram(TolerantModel):
     """A program that used processors beside the recorded ones."""
 
     program: str
@@ -67,11 +68,11 @@ def clients_sentence(clients: Sequence[ClientProgram]) -> str:
 
 
 def _described(client: ClientProgram) -> str:
-    sessions = numbers.counted(client.sessions, "session")
+    sessions = numbers.counted_noun(client.sessions, "session")
     if client.kind == "remote":
-        addresses = numbers.counted(client.processes, "address", "addresses")
+        addresses = numbers.counted_noun(client.processes, "address", "addresses")
         return f"{_KINDS[client.kind]}, {sessions} from {addresses}"
-    served = f" for {numbers.counted(client.served, 'client')} of its own" if client.served else ""
+    served = f" for {numbers.counted_noun(client.served, 'client')} of its own" if client.served else ""
     return f"{client.program} ({_KINDS[client.kind]}), {sessions}{served}"
 
 
@@ -80,7 +81,7 @@ def pooler_warning(clients: Sequence[ClientProgram]) -> str | None:
     pooler = pooler_of(clients)
     if pooler is None:
         return None
-    users = f" for {numbers.counted(pooler.served, 'client')} of its own" if pooler.served else ""
+    users = f" for {numbers.counted_noun(pooler.served, 'client')} of its own" if pooler.served else ""
     return (
         f"the sessions are those of {pooler.program}, {_KINDS['pooler']}: it held {pooler.sessions}{users}. "
         "Latency is the server's, without the wait in the pooler, and a number of clients means sessions of "
@@ -91,11 +92,13 @@ def pooler_warning(clients: Sequence[ClientProgram]) -> str | None:
 Part = Literal[
     "cpu", "runnable", "log_device", "log_queue", "read", "write", "lock", "client", "sleep", "other"
 ]
+LOG_PARTS: tuple[Part, ...] = ("log_device", "log_queue")
+"""Parts that are waits for the log: for its device, and for another session's flush."""
 MOST_FILES = 40
 ThreadClass = Literal["session", "client", "log_writer", "background", "kernel", "other"]
 
 
-class Slice(Record):
+class TimeSlice(StrictModel):
     """Time that one class of threads spent on one part."""
 
     part: Part
@@ -107,25 +110,22 @@ class Slice(Record):
     """Of the class's time."""
 
 
-class ClassTime(Record):
+class ClassTime(StrictModel):
     """The time of one class of threads."""
 
     name: ThreadClass = Field(alias="class")
     threads: int
     lived_s: float
     """Lifetime of the threads within bursts, summed."""
-    slices: list[Slice]
+    slices: list[TimeSlice]
 
     @property
     def parts(self) -> dict[Part, float]:
         """Part -> share of the class's time, all roles together; they sum to 1."""
-        shares: dict[Part, float] = {}
-        for class_slice in self.slices:
-            shares[class_slice.part] = shares.get(class_slice.part, 0.0) + class_slice.share
-        return shares
+        return sum_by_key((class_slice.part, class_slice.share) for class_slice in self.slices)
 
 
-class Requests(Record):
+class DeviceRequests(StrictModel):
     """Requests to devices."""
 
     reads: int
@@ -135,7 +135,7 @@ class Requests(Record):
     written_bytes: int
 
 
-class RoleTraffic(Requests):
+class RoleTraffic(DeviceRequests):
     """Requests of one role to its devices."""
 
     role: Role | None
@@ -150,7 +150,7 @@ class RoleTraffic(Requests):
     """Time that threads waited for its files in calls, summed."""
 
 
-class FileTraffic(Requests):
+class FileTraffic(DeviceRequests):
     """Requests of one file to its device."""
 
     file: int
@@ -165,7 +165,7 @@ class FileTraffic(Requests):
     """Time that its requests spent at the device, summed."""
 
 
-class Breakdown(Record):
+class Breakdown(StrictModel):
     """Where the time of a recording went."""
 
     span_s: float

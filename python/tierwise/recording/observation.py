@@ -13,12 +13,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError, os_errors
-from tierwise.model.input_files import parse_json, read_text, validated
-from tierwise.model.output_files import open_file
+from tierwise.model.input_files import parse_as_model, parse_json, read_text
+from tierwise.model.output_files import open_output_file
 from tierwise.model.placement import Role
-from tierwise.recording.breakdown import Breakdown, ClassTime, Part, Slice
-from tierwise.recording.recording import OBSERVATION_FILE, About, Losses, Machine, Recording, Started
-from tierwise.results.measurements import Record, WaitClass
+from tierwise.recording.breakdown import Breakdown, ClassTime, Part, TimeSlice
+from tierwise.recording.recording import (
+    OBSERVATION_FILE,
+    EventLosses,
+    RecordedMachine,
+    Recording,
+    RecordingMetadata,
+    Started,
+)
+from tierwise.results.measurements import StrictModel, WaitClass
 
 VERSION = 1
 _MOST_BYTES = 4 << 20
@@ -42,7 +49,7 @@ Count = Annotated[int, Field(ge=0, le=1 << 62)]
 Figure = Annotated[float, Field(ge=0.0, le=1e15, allow_inf_nan=False)]
 
 
-class Wait(Record):
+class ObservedWait(StrictModel):
     """Sessions in one state."""
 
     event: str = Field(max_length=200)
@@ -54,13 +61,13 @@ class Wait(Record):
     """Mean number over the ticks."""
 
 
-def _require_few_sessions(waits: list[Wait]) -> list[Wait]:
+def _require_few_sessions(waits: list[ObservedWait]) -> list[ObservedWait]:
     if (sessions := sum(wait.sessions for wait in waits)) > _MOST_SESSIONS:
         raise ValueError(f"{sessions:.0f} sessions, above {_MOST_SESSIONS}")
     return waits
 
 
-class Observation(Record):
+class Observation(StrictModel):
     """What was observed: ``observation.json``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -76,7 +83,7 @@ class Observation(Record):
     """Number of times that the sessions were looked at."""
     rate_hz: Figure
     """Ticks a second that were reached."""
-    waits: Annotated[list[Wait], Field(max_length=10_000), AfterValidator(_require_few_sessions)]
+    waits: Annotated[list[ObservedWait], Field(max_length=10_000), AfterValidator(_require_few_sessions)]
     sampling_errors: dict[WaitClass, Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]] = {}
     """Class -> half width of the 95 % interval of its share of the sessions' time."""
     cores: Annotated[int, Field(ge=1, le=1024)] | None = None
@@ -109,20 +116,20 @@ class Observation(Record):
         return self.counts.get("transactions") if self.counted_s > 0 else None
 
     @property
-    def about(self) -> About:
+    def about(self) -> RecordingMetadata:
         """The metadata that it shares with a recording; what SQL does not tell is absent or 0."""
-        return About(
+        return RecordingMetadata(
             version=_ABOUT_VERSION,
             started_at=self.started_at,
             tierwise=self.tierwise,
             engine=self.engine,
             engine_version=self.engine_version,
             settings={},
-            machine=Machine(cores=self.cores or 0, memory_bytes=0, processor="", kernel=""),
+            machine=RecordedMachine(cores=self.cores or 0, memory_bytes=0, processor="", kernel=""),
             duration_s=self.duration_s,
             bursts=[],
             devices=[],
-            losses=Losses(recorded_events=0, lost_events=0),
+            losses=EventLosses(recorded_events=0, lost_events=0),
             cost=None,
             transactions=None,
             counters=self.counts,
@@ -140,11 +147,7 @@ class Observation(Record):
 
     @classmethod
     def open(cls, path: Path) -> Observation:
-        """Open an observation.
-
-        Raises:
-            TierwiseError: naming the file, if it is unreadable, damaged, or of a newer tierwise.
-        """
+        """Open an observation; refuse one that is damaged, or of a newer tierwise."""
         file = path / OBSERVATION_FILE
         text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
         content = parse_json(text, str(file), _FIX)
@@ -154,7 +157,7 @@ class Observation(Record):
                 f"{file} has schema_version {version}, this tierwise reads up to {VERSION}",
                 "use a newer tierwise",
             )
-        return validated(cls, content, str(file), "observe again")
+        return parse_as_model(cls, content, str(file), "observe again")
 
     def sessions_in(self, *classes: WaitClass, role: Role | None = None) -> float:
         """Mean number of sessions in some classes, of one role if it is given."""
@@ -168,7 +171,7 @@ class Observation(Record):
         """The sessions' time in the form of a recording's breakdown, which has no device in it."""
         total = self.sessions
         slices = [
-            Slice(
+            TimeSlice(
                 part=PARTS[wait.wait_class],
                 role=wait.role,
                 time_s=wait.sessions * self.duration_s,
@@ -197,7 +200,7 @@ class Observation(Record):
         )
 
 
-def open_source(path: Path) -> Recording | Observation:
+def open_recorded_source(path: Path) -> Recording | Observation:
     """Open a folder: an observation if it has the file of one, else a recording."""
     return Observation.open(path) if os.path.lexists(path / OBSERVATION_FILE) else Recording.open(path)
 
@@ -205,5 +208,5 @@ def open_source(path: Path) -> Recording | Observation:
 def write_observation(folder: Path, observation: Observation) -> None:
     """Write an observation into an existing empty folder; only its owner may read it."""
     path = folder / OBSERVATION_FILE
-    with os_errors(path, "name a new directory with room"), open_file(path, "new") as file:
+    with os_errors(path, "name a new directory with room"), open_output_file(path, "new") as file:
         file.write(observation.model_dump_json(by_alias=True, indent=1).encode())

@@ -19,15 +19,17 @@ from pydantic import AfterValidator, Field
 from tierwise import _core
 from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
-from tierwise.model.input_files import open_regular, validated
-from tierwise.model.names import resolved
-from tierwise.model.output_files import empty_folder
+from tierwise.model.file_lock import claim_folder_lock
+from tierwise.model.input_files import open_regular, parse_as_model
+from tierwise.model.names import resolved_path
+from tierwise.model.numbers import percent_text
+from tierwise.model.output_files import make_own_folder
 from tierwise.model.placement import Role
 from tierwise.model.units import MOST_BYTES, SECTOR_BYTES
 from tierwise.recording.breakdown import Breakdown, ClientProgram, ForeignProgram, break_down, pooler_warning
-from tierwise.recording.buffer import BUFFER_FILE, BufferContent, read_buffer
-from tierwise.recording.relations import Relation, Relations, read_names, relations
-from tierwise.results.measurements import Foreign
+from tierwise.recording.buffer_content import BUFFER_FILE, BufferContent, read_buffer
+from tierwise.recording.relations import Relation, Relations, read_relation_names, relations_of
+from tierwise.results.measurements import TolerantModel
 
 _MOST_CORES = 1 << 16
 Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
@@ -50,7 +52,7 @@ Started = Annotated[str, AfterValidator(_require_time)]
 """Time of the first event, with its offset from UTC."""
 
 
-class ChainLink(Foreign):
+class StorageChainLink(TolerantModel):
     """A file system or a device; the devices below it follow it, with a ``depth`` one higher."""
 
     depth: int
@@ -74,7 +76,7 @@ class ChainLink(Foreign):
         return " ".join(part for part in (self.kind, self.name, f"({facts})" if facts else None) if part)
 
 
-def in_words(chain: Sequence[ChainLink]) -> str:
+def storage_chain_in_words(chain: Sequence[StorageChainLink]) -> str:
     """A chain on one line, ``xfs on LVM volume dm-0 (pg-log, 10.0 GB) on disk sda (500.1 GB)``."""
     if not chain:
         return "not known"
@@ -101,7 +103,7 @@ _TOOLS = (
 )
 
 
-def refuse_other(path: Path) -> None:
+def require_recording(path: Path) -> None:
     """Refuse a file, a day or an observation in place of a recording; nothing happens if none is there."""
     if Day.is_at(path):
         raise TierwiseError(f"{path}: a day holds several recordings", "name one of its folders")
@@ -134,7 +136,7 @@ _FOREIGN_CPU_SHARE = 0.05
 """Share of the processors used by other programs above which a recording has a warning."""
 
 
-class Machine(Foreign):
+class RecordedMachine(TolerantModel):
     """The machine of the recorded run."""
 
     cores: int = Field(ge=0, le=_MOST_CORES)
@@ -147,14 +149,14 @@ class Machine(Foreign):
     kernel: str
 
 
-class Burst(Foreign):
+class Burst(TolerantModel):
     """A stretch of time in which every event was recorded."""
 
     start_ns: int
     end_ns: int
 
 
-class Device(Foreign):
+class MountedDevice(TolerantModel):
     """A mounted block device; ``roles`` is empty if it held no file of the database."""
 
     name: str
@@ -173,11 +175,11 @@ class Device(Foreign):
     path_added_us: list[tuple[int, Latency]] = []
     """By how much longer that path is with more requests outstanding, by their number; empty if unknown."""
     write_cache: bool
-    chain: list[ChainLink] = []
+    chain: list[StorageChainLink] = []
     """The file system and the devices below it; empty in older recordings."""
 
 
-class Losses(Foreign):
+class EventLosses(TolerantModel):
     """Number of events that were recorded, and of those that the kernel dropped."""
 
     recorded_events: int
@@ -188,7 +190,7 @@ _MOST_WIDTH = 1.5
 """Upper over lower end of an interval that tells something; that of ``crates/work``."""
 
 
-class Cost(Foreign):
+class RecordingCost(TolerantModel):
     """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval.
 
     ``cpu_ratio`` is the same of the processor time for a context switch; its low end is 0 if not known.
@@ -212,7 +214,7 @@ class Cost(Foreign):
         return self.cpu_ratio_low > 0
 
 
-class Check(Foreign):
+class RecordingCheck(TolerantModel):
     """One check that the recording made of itself."""
 
     name: str
@@ -220,7 +222,7 @@ class Check(Foreign):
     detail: str
 
 
-class About(Foreign):
+class RecordingMetadata(TolerantModel):
     """Metadata of a recording: ``about.json``."""
 
     version: int
@@ -229,12 +231,12 @@ class About(Foreign):
     engine: str
     engine_version: str | None
     settings: dict[str, str]
-    machine: Machine
+    machine: RecordedMachine
     duration_s: float = Field(ge=0, le=1e8, allow_inf_nan=False)
     bursts: list[Burst]
-    devices: list[Device]
-    losses: Losses
-    cost: Cost | None
+    devices: list[MountedDevice]
+    losses: EventLosses
+    cost: RecordingCost | None
     transactions: int | None
     counters: dict[str, int] = {}
     """Increase of the engine's own counters; empty if they were not read."""
@@ -251,13 +253,19 @@ class About(Foreign):
     """Programs that used most of that time, the busiest first; empty in older recordings."""
     stolen_cpu_share: float = 0.0
     """Processor time that the hypervisor took during bursts; 0 in older recordings."""
-    checks: list[Check]
+    checks: list[RecordingCheck]
     warnings: list[str]
 
     @property
     def bursts_s(self) -> float:
         """Time in bursts."""
         return sum(burst.end_ns - burst.start_ns for burst in self.bursts) / 1e9
+
+    @property
+    def bursts_span_s(self) -> float:
+        """Time from the start of the first burst to the end of the last."""
+        ends = [time_ns for burst in self.bursts for time_ns in (burst.start_ns, burst.end_ns)]
+        return (max(ends) - min(ends)) / 1e9 if ends else 0.0
 
     @property
     def is_whole(self) -> bool:
@@ -270,18 +278,14 @@ class Recording:
     """A recording on disk."""
 
     path: Path
-    about: About
+    about: RecordingMetadata
 
     @classmethod
     def open(cls, path: Path, *, whole: bool = False) -> Recording:
-        """Open a recording.
-
-        Args:
-            whole: read and check every table too, which takes seconds for ten million rows.
-        """
-        refuse_other(path)
+        """Open a recording; if ``whole``, check every table too, in seconds for ten million rows."""
+        require_recording(path)
         about = _core.read_recording(path, whole)
-        return cls(path, validated(About, about, str(path / ABOUT_FILE), _COPY))
+        return cls(path, parse_as_model(RecordingMetadata, about, str(path / ABOUT_FILE), _COPY))
 
     @property
     def warnings(self) -> list[str]:
@@ -292,10 +296,12 @@ class Recording:
         if about.losses.lost_events:
             lost, taken = about.losses.lost_events, about.losses.recorded_events
             share = lost / (lost + taken)
-            texts.append(f"the kernel dropped {lost} of {lost + taken} events ({share:.2%}) while recording")
+            texts.append(
+                f"the kernel dropped {lost} of {lost + taken} events ({percent_text(share)}) while recording"
+            )
         if about.foreign_cpu_share > _FOREIGN_CPU_SHARE:
             share = about.foreign_cpu_share
-            texts.append(f"other programs used {share:.0%} of the processors while recording")
+            texts.append(f"other programs used {percent_text(share)} of the processors while recording")
         texts += [f"{check.name}: {check.detail}" for check in about.checks if not check.passed]
         return list(dict.fromkeys(texts))
 
@@ -309,25 +315,17 @@ class Recording:
         return break_down(self.path)
 
     def relations(self, names: Path | None = None) -> Relations:
-        """Its tables and indexes, with what their files were asked for.
-
-        Args:
-            names: CSV file of names, in place of those that the recording has.
-        """
-        named = self.about.relations if names is None else read_names(names)
+        """Its tables and indexes, named by a CSV file if given, with what their files were asked for."""
+        named = self.about.relations if names is None else read_relation_names(names)
         files = break_down(self.path, most_files=sys.maxsize).files
-        return relations(self.about.engine, files, named, self.buffer())
+        return relations_of(self.about.engine, files, named, self.buffer())
 
     def buffer(self) -> BufferContent | None:
         """What the engine's buffer held at the end; ``None`` if that was not asked for."""
         return read_buffer(self.path) if os.path.lexists(self.path / BUFFER_FILE) else None
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in which each table of the recording is a view.
-
-        Raises:
-            TierwiseError: a table is missing, or no regular file.
-        """
+        """A DuckDB connection in which each table of the recording is a view."""
         connection = duckdb.connect()
         for table in TABLES:
             file = self.path / f"{table}.parquet"
@@ -349,42 +347,47 @@ class Recording:
                 connection.close()
 
 
-def redact(path: Path, out: Path) -> None:
+def redact_recording(path: Path, out: Path) -> None:
     """Write a copy of a recording for others, without paths, names of devices and names of programs.
 
     Predictions from it are the same. docs/concepts/privacy.md describes what remains in it.
-
-    Raises:
-        TierwiseError: if the recording is missing or damaged, or ``out`` is not empty.
     """
-    refuse_other(path)
-    with new_folder(out):
+    require_recording(path)
+    with new_recording_folder(out):
         _core.redact_recording(path, out)
 
 
-def make_folder(out: Path) -> None:
+def make_recording_folder(out: Path) -> None:
     """Make the folder of a new recording, which only its owner may enter; an existing one must be empty.
 
-    Raises:
-        TierwiseError: naming it, the recording that it would lie in, or the directory through which another
-            user could replace it.
+    Refused is a folder in a recording, or one that another user could replace.
     """
-    for folder in resolved(out).parents:
+    for folder in resolved_path(out).parents:
         if any(os.path.lexists(folder / name) for name in (ABOUT_FILE, OBSERVATION_FILE)):
             raise TierwiseError(f"{out} lies in {folder}, which is a recording", "name a folder beside it")
     with os_errors(out, "name a directory that can be made"):
-        empty_folder(out)
+        make_own_folder(out, empty=True)
 
 
 @contextmanager
-def new_folder(out: Path) -> Iterator[None]:
-    """Make a folder as :func:`make_folder`; what fails within leaves none."""
-    make_folder(out)
-    try:
+def claimed_folder(out: Path) -> Iterator[None]:
+    """Make a folder as :func:`make_recording_folder`; refuse one in which another process records."""
+    make_recording_folder(out)
+    busy = TierwiseError(f"{out}: another tierwise writes a recording there", "name a new directory")
+    with claim_folder_lock(out, busy):
+        make_recording_folder(out)  # another process may have finished its recording there meanwhile
         yield
-    except BaseException:
-        discard_recording(out)
-        raise
+
+
+@contextmanager
+def new_recording_folder(out: Path) -> Iterator[None]:
+    """Make a folder as :func:`claimed_folder`; what fails within leaves none."""
+    with claimed_folder(out):
+        try:
+            yield
+        except BaseException:
+            discard_recording(out)
+            raise
 
 
 def discard_recording(folder: Path) -> None:
@@ -404,8 +407,7 @@ def discard_recording(folder: Path) -> None:
 def remove_recording(folder: Path) -> None:
     """Delete a recording, or what a recorder that was killed has left of one.
 
-    Raises:
-        TierwiseError: if the folder is a link, or holds other data than a recording's.
+    A link is refused, and so is a folder that holds other data than a recording's.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")
@@ -423,13 +425,7 @@ def _is_own(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Day:
-    """The recordings of a folder, the earliest first.
-
-    Attributes:
-        path: the folder.
-        recordings: those that can be opened.
-        warnings: a sentence for each that cannot.
-    """
+    """The recordings of a folder that can be opened, the earliest first; a warning for each that cannot."""
 
     path: Path
     recordings: list[Recording]
@@ -442,12 +438,8 @@ class Day:
 
     @classmethod
     def open(cls, path: Path) -> Day:
-        """Open each recording of a folder; one without ``about.json`` was never finished and is left out.
-
-        Raises:
-            TierwiseError: if none can be opened; the first one's reason.
-        """
-        opened, errors = open_each(path, _of_day)
+        """Open each recording of a folder; one without ``about.json`` was never finished and is left out."""
+        opened, errors = open_recordings_of_folder(path, _of_day)
         if not opened:
             raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
         opened.sort(key=lambda pair: pair[0])
@@ -459,7 +451,9 @@ class Day:
 OpenedT = TypeVar("OpenedT")
 
 
-def open_each(path: Path, opener: Callable[[Path], OpenedT]) -> tuple[list[OpenedT], list[TierwiseError]]:
+def open_recordings_of_folder(
+    path: Path, opener: Callable[[Path], OpenedT]
+) -> tuple[list[OpenedT], list[TierwiseError]]:
     """Open each recording of a folder, by its name; and why others cannot be opened."""
     opened: list[OpenedT] = []
     errors: list[TierwiseError] = []

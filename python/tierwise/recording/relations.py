@@ -11,7 +11,7 @@ import io
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,11 +21,11 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, read_text, validated
+from tierwise.model.input_files import DATA, parse_as_model, read_text
 from tierwise.model.names import did_you_mean
 from tierwise.recording.breakdown import FileTraffic
-from tierwise.recording.buffer import BufferContent, BufferedFile
-from tierwise.results.measurements import Record
+from tierwise.recording.buffer_content import BufferContent, BufferedFile
+from tierwise.results.measurements import StrictModel
 
 Kind = Literal["table", "index", "toast", "materialized view"]
 _COLUMNS = ("path", "name", "kind", "table", "partitioned", "database", "size_bytes")
@@ -42,7 +42,7 @@ _PARTS = re.compile(r"#p#", re.IGNORECASE)
 _PREFIX = re.compile(r"(table|index):(.+)", re.DOTALL)
 
 
-class Relation(Record):
+class Relation(StrictModel):
     """A table, an index or another relation with files of its own."""
 
     path: str = Field(min_length=1)
@@ -90,31 +90,25 @@ class Relation(Record):
 
 @dataclass
 class RelationTraffic:
-    """What the files of one movable relation were asked for: a table with its TOAST, or an index.
-
-    Attributes:
-        relation: the table or index.
-        files: numbers of its files in the recording.
-        size_bytes: of all its files.
-        reads, writes: requests to its device.
-        read_bytes, written_bytes: of these.
-        waited_s: time that client sessions waited in calls for its files.
-        device_s: time that its requests spent at the device, summed.
-        buffered_bytes: of its pages in the engine's buffer at the end, if that was asked for.
-        buffered_by_use: number of these pages by what the engine keeps of their use.
-    """
+    """What the files of one movable relation were asked for: a table with its TOAST, or an index."""
 
     relation: Relation
     files: list[int] = field(default_factory=list)
+    """Numbers of its files in the recording."""
     size_bytes: int = 0
+    """Of all its files."""
     reads: int = 0
     writes: int = 0
     read_bytes: int = 0
     written_bytes: int = 0
     waited_s: float = 0.0
+    """Time that client sessions waited in calls for its files."""
     device_s: float = 0.0
+    """Time that its requests spent at the device, summed."""
     buffered_bytes: int = 0
+    """Of its pages in the engine's buffer at the end, if that was asked for."""
     buffered_by_use: Counter[str] = field(default_factory=Counter)
+    """Number of these pages by what the engine keeps of their use."""
 
     def add(self, row: FileTraffic) -> None:
         """Add the requests of one of its files."""
@@ -134,17 +128,14 @@ class RelationTraffic:
 
 @dataclass(frozen=True)
 class Relations:
-    """Movable relations of a recording, those that were waited for longest first.
-
-    Attributes:
-        rows: tables and indexes that the recording shows or the catalog names.
-        unnamed: files of tables or indexes without a name.
-        buffer: the engine's buffer at the end, if that was asked for.
-    """
+    """Movable relations of a recording, those that were waited for longest first."""
 
     rows: Sequence[RelationTraffic]
+    """Tables and indexes that the recording shows or the catalog names."""
     unnamed: Sequence[FileTraffic]
+    """Files of tables or indexes without a name."""
     buffer: BufferContent | None = None
+    """The engine's buffer at the end, if that was asked for."""
 
     @property
     def used(self) -> list[RelationTraffic]:
@@ -206,7 +197,7 @@ class Relations:
         )
 
 
-def relations(
+def relations_of(
     engine: str, files: Sequence[FileTraffic], named: Sequence[Relation], buffer: BufferContent | None = None
 ) -> Relations:
     """Join the files of a recording with the names of tables and indexes."""
@@ -223,7 +214,10 @@ def relations(
     unnamed = []
 
     def relation_of(path: str) -> Relation | None:
-        return _relation_of(path, by_path) or (_innodb(path) if engine in _INNODB_ENGINES else None)
+        parts = _FORKS.sub("", path).split("/")
+        ends = ("/".join(parts[-count:]) for count in range(min(len(parts), 4), 0, -1))
+        of_catalog = next((by_path[end] for end in ends if end in by_path), None)
+        return of_catalog or (_innodb(path) if engine in _INNODB_ENGINES else None)
 
     for file in files:
         if file.role not in ("data", "index"):
@@ -247,7 +241,7 @@ def relations(
     return Relations(rows, unnamed, buffer)
 
 
-def read_names(file: Path) -> list[Relation]:
+def read_relation_names(file: Path) -> list[Relation]:
     """Read names from a CSV file with the columns path, name and kind.
 
     Further columns may be table, partitioned, database and size_bytes.
@@ -265,7 +259,7 @@ def read_names(file: Path) -> list[Relation]:
         for row in reader:
             known = {name: value for name, value in row.items() if name in _COLUMNS and value}
             where = f"{file}, line {reader.line_num}"
-            relation = validated(Relation, known, where, fix)
+            relation = parse_as_model(Relation, known, where, fix)
             first = named.setdefault((relation.database, relation.name), relation)
             if first.path != relation.path:
                 raise TierwiseError(
@@ -296,7 +290,7 @@ def _fits(relation: Relation, pattern: str, *, qualified: bool = False) -> bool:
     return any(fnmatchcase(relation.qualified(name) if qualified else name, pattern) for name in names)
 
 
-def dotted(schema: str, name: str) -> str:
+def qualified_name(schema: str, name: str) -> str:
     """A name with its schema; one of the two that has a dot itself is in quotes."""
     return f"{_quoted(schema)}.{_quoted(name)}"
 
@@ -312,12 +306,6 @@ def _known_part(path: str) -> str:
     return "/".join(parts[2:] if parts[0] == "pg_tblspc" else parts)
 
 
-def _relation_of(path: str, by_path: Mapping[str, Relation]) -> Relation | None:
-    parts = _FORKS.sub("", path).split("/")
-    ends = ("/".join(parts[-count:]) for count in range(min(len(parts), 4), 0, -1))
-    return next((by_path[end] for end in ends if end in by_path), None)
-
-
 def _innodb(path: str) -> Relation | None:
     match = _INNODB.search(path.removesuffix(" (deleted)"))
     if match is None:
@@ -326,9 +314,9 @@ def _innodb(path: str) -> Relation | None:
     table, *parts = _PARTS.split(stem, maxsplit=1)
     return Relation(
         path=posixpath.join(*match.groups()) + ".ibd",
-        name=dotted(schema, stem),
+        name=qualified_name(schema, stem),
         kind="table",
-        partitioned=dotted(schema, table) if parts else None,
+        partitioned=qualified_name(schema, table) if parts else None,
     )
 
 

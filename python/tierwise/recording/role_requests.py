@@ -5,7 +5,7 @@ from __future__ import annotations
 from tierwise.model.placement import Role
 from tierwise.model.units import SECTOR_BYTES
 from tierwise.recording.recording import Recording
-from tierwise.results.measurements import Record
+from tierwise.results.measurements import StrictModel
 
 _NS = 1e9
 _SIZES = f"""
@@ -30,7 +30,7 @@ WHERE f.role IS NOT NULL AND b.op::VARCHAR IN ('read', 'write') GROUP BY ALL
 """
 
 
-class Direction(Record):
+class RequestDirection(StrictModel):
     """Reads or writes of one role."""
 
     requests: int = 0
@@ -41,12 +41,12 @@ class Direction(Record):
     again, so one that begins within it goes on, too."""
 
 
-class RoleRequests(Record):
+class RoleRequests(StrictModel):
     """The requests of one role."""
 
     role: Role
-    reads: Direction
-    writes: Direction
+    reads: RequestDirection
+    writes: RequestDirection
     syncs: int
     """Syncs that threads asked for; where they wrote through the cache instead, flushes of the device."""
     depth: float
@@ -66,7 +66,7 @@ def role_requests(recording: Recording) -> dict[Role, RoleRequests]:
         if role not in traffic or not any(own.values()):
             continue
         directions = {
-            op: Direction(
+            op: RequestDirection(
                 requests=sum(counts.values()), sizes=counts, random_share=random.get((role, op), 1.0)
             )
             for op, counts in own.items()

@@ -14,7 +14,7 @@ from tierwise.predict import Estimate
 if TYPE_CHECKING:
     import altair as alt
 
-    from tierwise.report.charts.look import Look
+    from tierwise.report.charts.chart_style import ChartLook
 
 
 class Tone(StrEnum):
@@ -34,6 +34,11 @@ class Text:
 
     text: str
     tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True)
+class Title(Text):
+    """The title of a section, in formats that have no sections."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactList:
     """Names with their values."""
 
     facts: Mapping[str, str]
@@ -123,7 +128,7 @@ class Chart:
 
     name: str
     description: str
-    draw: Callable[[Look], alt.LayerChart]
+    draw: Callable[[ChartLook], alt.LayerChart]
     caption: str = ""
 
 
@@ -146,7 +151,7 @@ class Section:
     folded: bool = False
 
 
-Block = Text | Bullets | Facts | Table | Chart | Section
+Block = Text | Bullets | FactList | Table | Chart | Section
 Document = Sequence[Block]
 
 
@@ -160,16 +165,16 @@ class Page:
     footer: str = ""
 
 
-def flat(document: Document) -> Iterator[Text | Table]:
+def flat_blocks(document: Document) -> Iterator[Text | Table]:
     """Texts and tables in order, for formats that have no sections and no charts."""
     for block in document:
         match block:
             case Section():
-                yield from (Text(title, Tone.HEADLINE) for title in (block.label, block.title) if title)
-                yield from flat(block.blocks)
+                yield from (Title(title, Tone.HEADLINE) for title in (block.label, block.title) if title)
+                yield from flat_blocks(block.blocks)
             case Bullets():
                 yield from (Text(f"- {item}") for item in block.items)
-            case Facts():
+            case FactList():
                 yield from (Text(f"{name}: {text}") for name, text in block.facts.items())
             case Text() | Table():
                 yield block
@@ -177,12 +182,12 @@ def flat(document: Document) -> Iterator[Text | Table]:
                 pass
 
 
-def texts(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> list[Block]:
+def paragraphs(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> list[Block]:
     """A paragraph for each line that is not empty."""
     return [Text(line, tone) for line in lines if line]
 
 
-def table(
+def empty_table(
     words: Iterable[str],
     figures: Iterable[str],
     title: str = "",
@@ -195,23 +200,25 @@ def table(
     return Table([*columns, *(Column(name, ColumnKind.WORDS) for name in after)], title=title)
 
 
-def figure(value: float | None, shown: Callable[[float], str]) -> Cell:
+def figure_cell(value: float | None, shown: Callable[[float], str]) -> Cell:
     """A figure without an interval; a dash if unknown."""
     return Cell(numbers.NONE) if value is None else Cell(shown(value), value=value)
 
 
-def estimate(estimate: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
+def estimate_cell(estimate: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
     """A figure with its interval below it; a dash if unknown."""
     if estimate is None:
         return Cell(numbers.NONE)
     if isinstance(estimate, Interval):
-        value, text = estimate.estimate, numbers.signed(estimate, shown(estimate.estimate))
+        value, text = estimate.estimate, numbers.with_bound_sign(estimate, shown(estimate.estimate))
         has_ends = (
-            estimate.low is not None and estimate.high is not None and numbers.signed(estimate, "") == ""
+            estimate.low is not None
+            and estimate.high is not None
+            and numbers.with_bound_sign(estimate, "") == ""
         )
     else:
         value, text, has_ends = estimate.value, shown(estimate.value), True
     if not has_ends or estimate.low is None or estimate.high is None:
         return Cell(text, value=value)
-    ends = Text(numbers.span(shown(estimate.low), shown(estimate.high)), Tone.QUIET)
+    ends = Text(numbers.range_text(shown(estimate.low), shown(estimate.high)), Tone.QUIET)
     return Cell(text, below=(ends,), value=value, low=estimate.low, high=estimate.high)

@@ -74,7 +74,7 @@ def css_variable(name: str) -> str:
     return f"var(--{name})"
 
 
-def light_value(name: str) -> str:
+def standalone_colour(name: str) -> str:
     """Value for a standalone drawing."""
     return LIGHT[name]
 
@@ -84,7 +84,7 @@ def css_declarations(colours: dict[str, str]) -> str:
     return " ".join(f"--{name}: {value};" for name, value in colours.items())
 
 
-def placement_names(placements: list[str], baseline: str) -> dict[str, str]:
+def placement_colour_names(placements: list[str], baseline: str) -> dict[str, str]:
     """Placement -> name of its colour, the same in every chart; the baseline is grey.
 
     With more placements than hues the hues repeat; charts label their rows, so colour is never the only key.
@@ -94,7 +94,7 @@ def placement_names(placements: list[str], baseline: str) -> dict[str, str]:
     return {name: colours.get(name, "baseline") for name in placements}
 
 
-def text_on(name: str, colour: Colour) -> str:
+def readable_text_colour(name: str, colour: Colour) -> str:
     """A readable text colour on a bar of the named colour."""
     if name in _THEME_TEXT_ON:
         return colour("ink")

@@ -9,28 +9,26 @@ from tierwise.results.conditions import (
     DeadlineOverrun,
     DeviceInfo,
     EngineInfo,
-    Machine,
+    RunConditions,
     StudyHost,
     WarmFile,
     WorkloadInfo,
 )
-from tierwise.results.faults import DeviceDeath, DeviceDeaths, IntegrityCheck, PowerCut, PowerCuts
+from tierwise.results.fault_results import DeviceDeath, DeviceDeaths, IntegrityCheck, PowerCut, PowerCuts
 from tierwise.results.measurements import (
     Counters,
     CpuUse,
-    FlushCheck,
-    FlushTimes,
     Latency,
     PatternResult,
-    Record,
     RoleIo,
     RoleProof,
+    StrictModel,
     UntracedIo,
     WaitClass,
     WaitProfile,
     WaitShare,
 )
-from tierwise.results.records import SCHEMA_VERSION, LapResult, PaperValue, RunResult, StudyInfo
+from tierwise.results.result_schema import SCHEMA_VERSION, LapResult, PaperValue, RunResult, StudyInfo
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -43,20 +41,18 @@ __all__ = [
     "DeviceDeaths",
     "DeviceInfo",
     "EngineInfo",
-    "FlushCheck",
-    "FlushTimes",
     "IntegrityCheck",
     "LapResult",
     "Latency",
-    "Machine",
     "PaperValue",
     "PatternResult",
     "PowerCut",
     "PowerCuts",
-    "Record",
     "RoleIo",
     "RoleProof",
+    "RunConditions",
     "RunResult",
+    "StrictModel",
     "StudyHost",
     "StudyInfo",
     "UntracedIo",

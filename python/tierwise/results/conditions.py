@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from tierwise.model.placement import Role
-from tierwise.results.measurements import NotNegative, NotNegativeCount, Record, RoleIo, UntracedIo
+from tierwise.results.measurements import NotNegative, NotNegativeCount, RoleIo, StrictModel, UntracedIo
 
 
-class WarmFile(Record):
+class WarmFile(StrictModel):
     """A file whose pages stayed in the page cache: locked, dirty or mapped by another process."""
 
     role: Role
@@ -21,7 +21,7 @@ class WarmFile(Record):
     """Of the file, in the page cache."""
 
 
-class ColdStart(Record):
+class ColdStart(StrictModel):
     """How caches were emptied before the server started."""
 
     dropped: Literal["own files", "whole machine"]
@@ -49,7 +49,7 @@ class ColdStart(Record):
         return [*busy, *stayed]
 
 
-class DeadlineOverrun(Record):
+class DeadlineOverrun(StrictModel):
     """How late an emulated device completed requests; a run above ``bound_share`` is invalid."""
 
     p50_us: NotNegative
@@ -61,7 +61,7 @@ class DeadlineOverrun(Record):
     bound_share: NotNegative
 
 
-class AttainableRate(Record):
+class AttainableRate(StrictModel):
     """Random requests of 4 KiB a second to an emulated device at one depth, here and by its model."""
 
     op: Literal["read", "write"]
@@ -87,7 +87,7 @@ class AttainableRate(Record):
 _ATTAINED_SHARE = 0.9
 
 
-class DeviceInfo(Record):
+class DeviceInfo(StrictModel):
     """A device of the run. ``kind`` is that of its profile, or ``real``."""
 
     name: str
@@ -121,7 +121,7 @@ class DeviceInfo(Record):
     """Why roles that share a real device have no I/O of their own."""
 
 
-class EngineInfo(Record):
+class EngineInfo(StrictModel):
     """The database server and every setting it ran with."""
 
     name: str
@@ -129,7 +129,7 @@ class EngineInfo(Record):
     settings: dict[str, str]
 
 
-class WorkloadInfo(Record):
+class WorkloadInfo(StrictModel):
     """The work of the clients."""
 
     name: str
@@ -155,7 +155,7 @@ class WorkloadInfo(Record):
         return PurePath(self.name).name.replace("_", " ")
 
 
-class Machine(Record):
+class RunConditions(StrictModel):
     """Conditions of the run."""
 
     host: str
@@ -167,7 +167,7 @@ class Machine(Record):
     tierwise_version: str
 
 
-class StudyHost(Record):
+class StudyHost(StrictModel):
     """A host of a study on many hosts."""
 
     name: str

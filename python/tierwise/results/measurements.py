@@ -26,28 +26,24 @@ WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "l
 """Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
 
 
-class Record(BaseModel):
+class StrictModel(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     def changed(self, **fields: Any) -> Self:
-        """A copy with other values of some fields, which are validated, unlike those of ``model_copy``.
-
-        Raises:
-            ValidationError: a field that it does not have, or a value that it may not have.
-        """
+        """A copy with other values of some fields, which are validated, unlike those of ``model_copy``."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self).model_validate({**given, **fields})
 
 
-class Foreign(BaseModel):
+class TolerantModel(BaseModel):
     """Base of what the compiled core, or a newer tierwise, writes: immutable; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
 
 
-class Counters(Record):
+class Counters(StrictModel):
     """The engine's own counters, under the names that all engines share.
 
     Logical reads are pages asked of the engine's buffer. Physical reads and writes are the engine's requests
@@ -84,7 +80,7 @@ class Counters(Record):
         )
 
 
-class RoleProof(Record):
+class RoleProof(StrictModel):
     """Evidence that one role's files were on the device that the placement names.
 
     ``share`` is ``reached_bytes / written_bytes``, at most 1. If the engine counts its writes for the role
@@ -105,7 +101,7 @@ class RoleProof(Record):
     """Files of the role that were seen elsewhere; a run with one has failed."""
 
 
-class RoleIo(Record):
+class RoleIo(StrictModel):
     """I/O of one role on its device during the measured phase."""
 
     device: str
@@ -133,14 +129,14 @@ class UntracedIo(RoleIo):
     write_bytes: int
 
 
-class WaitShare(Record):
+class WaitShare(StrictModel):
     """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
 
     share: Share
     sampling_error: NotNegative
 
 
-class WaitProfile(Record):
+class WaitProfile(StrictModel):
     """Sampled states of the load's sessions.
 
     ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the sampling moments. Classes
@@ -154,7 +150,7 @@ class WaitProfile(Record):
     shares: dict[WaitClass, WaitShare]
 
 
-class CpuUse(Record):
+class CpuUse(StrictModel):
     """CPU seconds during the measured phase. ``other_s`` is the rest."""
 
     engine_s: NotNegative
@@ -163,7 +159,7 @@ class CpuUse(Record):
     other_s: NotNegative | None = None
 
 
-class Latency(Record):
+class Latency(StrictModel):
     """Distribution of a latency, from a high dynamic range histogram."""
 
     count: NotNegativeCount
@@ -180,7 +176,7 @@ class Latency(Record):
         return self.mean_us, self.p50_us, self.p95_us, self.p99_us, self.p999_us, self.max_us
 
 
-class PatternResult(Record):
+class PatternResult(StrictModel):
     """Results of one access pattern on one device. Flushes are counted apart from ``requests``."""
 
     requests: NotNegativeCount
@@ -205,7 +201,7 @@ class PatternResult(Record):
 FlushVerdict = Literal["honest", "cannot have reached the medium", "cannot tell"]
 
 
-class FlushTimes(Record):
+class FlushTimes(StrictModel):
     """Medians of one measurement of writes and flushes, one request at a time, in µs."""
 
     write_4k_us: NotNegative
@@ -222,7 +218,7 @@ class FlushTimes(Record):
     """A read of 4 KiB at random, which tells the class of the device."""
 
 
-class FlushCheck(Record):
+class FlushCheck(StrictModel):
     """Whether a flush that returned can have made data durable, with the reasons."""
 
     verdict: FlushVerdict

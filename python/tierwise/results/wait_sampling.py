@@ -13,6 +13,7 @@ from array import array
 from typing import TYPE_CHECKING, Protocol, get_args
 
 from tierwise.model.extras import np
+from tierwise.model.statistics import student_95
 from tierwise.results import WaitClass, WaitProfile, WaitShare
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ RATE_HZ = 100.0
 """Samples a second."""
 
 _BATCHES = 10
-_STUDENT_T_975 = 2.262
-"""0.975 quantile of Student's distribution with ``_BATCHES - 1`` degrees of freedom."""
 
 
 class WaitProbe(Protocol):
@@ -64,12 +63,11 @@ def profile_of(counts: NDArray[np.int64], rate_hz: float) -> WaitProfile | None:
     is never below 3 / ticks, the 95 % bound for an event that no tick saw (J. A. Hanley and A. Lippman-Hand,
     "If nothing goes wrong, is everything all right?", JAMA 249(13), 1983).
 
+    Without any session there is no profile. Below 20 ticks the error is given as 1: unknown.
+
     Args:
         counts: shape (ticks, ``len(CLASSES)``), sessions seen in each class at each tick.
         rate_hz: ticks a second that were achieved.
-
-    Returns:
-        The profile, or ``None`` if no session was ever seen. Below 20 ticks the error is given as 1: unknown.
     """
     samples = int(counts.sum())
     if samples == 0:
@@ -96,7 +94,7 @@ def _half_widths(counts: NDArray[np.int64], shares: NDArray[np.float64]) -> NDAr
     in_all = in_class.sum(axis=1, keepdims=True)
     residuals = in_class - shares * in_all
     standard_error = np.sqrt((residuals**2).sum(axis=0) / (_BATCHES * (_BATCHES - 1))) / in_all.mean()
-    half_widths: NDArray[np.float64] = np.clip(_STUDENT_T_975 * standard_error, 3 / ticks, 1)
+    half_widths: NDArray[np.float64] = np.clip(student_95(_BATCHES - 1) * standard_error, 3 / ticks, 1)
     return half_widths
 
 
@@ -115,8 +113,10 @@ class WaitSampler:
         self._counts = array("l")
         self._ticks = 0
         self._elapsed_s = 0.0
-        self._engine_cpu_s = 0.0
-        self._failure: Exception | None = None
+        self.engine_cpu_s = 0.0
+        """CPU seconds that the engine spent on sampling, once stopped; its own CPU figure contains them."""
+        self.failure: Exception | None = None
+        """The error that ended sampling before :meth:`stop`, if any."""
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wait-sampler", daemon=True)
 
@@ -127,13 +127,13 @@ class WaitSampler:
     def stop(self) -> WaitProfile | None:
         """End sampling and return the profile.
 
-        ``None`` if no session was seen, or if the engine stopped answering (see :attr:`failure`).
+        ``None`` if no session was seen, or if the engine stopped answering.
         """
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
         self._probe.close()
-        return None if self._failure is not None else self.sampled
+        return None if self.failure is not None else self.sampled
 
     @property
     def sampled(self) -> WaitProfile | None:
@@ -143,34 +143,21 @@ class WaitSampler:
         table = np.array(self._counts, dtype=np.int64).reshape(self._ticks, len(CLASSES))
         return profile_of(table, self._ticks / self._elapsed_s)
 
-    @property
-    def failure(self) -> Exception | None:
-        """The error that ended sampling before :meth:`stop`, if any."""
-        return self._failure
-
-    @property
-    def engine_cpu_s(self) -> float:
-        """CPU seconds that the engine spent on sampling, once stopped; its own CPU figure contains them."""
-        return self._engine_cpu_s
-
     def _run(self) -> None:
         began_s = time.monotonic()
         try:
             engine_before_s = self._probe.cpu_s()
             self._loop(began_s)
-            self._engine_cpu_s = self._probe.cpu_s() - engine_before_s
+            self.engine_cpu_s = self._probe.cpu_s() - engine_before_s
         except Exception as error:
-            self._failure = error
+            self.failure = error
         self._elapsed_s = time.monotonic() - began_s
 
     def _loop(self, began_s: float) -> None:
         slot = 0
         while not self._stopping.is_set():
-            states = self._probe.sample_waits(self._delay_s(began_s, slot))
+            due_s = began_s + (slot + self._random.random()) * self._period_s
+            states = self._probe.sample_waits(max(0.0, due_s - time.monotonic()))
             self._counts.extend(states.count(name) for name in CLASSES)
             self._ticks += 1
             slot = max(slot + 1, int((time.monotonic() - began_s) / self._period_s))
-
-    def _delay_s(self, began_s: float, slot: int) -> float:
-        due_s = began_s + (slot + self._random.random()) * self._period_s
-        return max(0.0, due_s - time.monotonic())

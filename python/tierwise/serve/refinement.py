@@ -17,8 +17,8 @@ from typing import Literal
 from tierwise.model.statistics import mean_half_width
 from tierwise.predict import Prediction, Predictor, Refusal, Scenario
 from tierwise.predict.predictor import SEEDS
-from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SPAN_S, SimulationRequest
+from tierwise.predict.simulator_output import SimulationOutcome
 
 FIRST_ENOUGH = 1000
 """Counted transactions behind the first answer: 2 to 65 ms of one core for the shipped recordings."""
@@ -39,7 +39,7 @@ Stage = Literal["first", "refining", "final"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class RefinedAnswer:
     """The answer so far.
 
     Attributes:
@@ -56,7 +56,7 @@ class Answer:
     agreed: bool = False
 
 
-class Refinement:
+class AnswerRefinement:
     """The simulations of one question, in order, and the answers they give. Threads may share it."""
 
     def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
@@ -66,7 +66,7 @@ class Refinement:
         self._plan = self._full(None) if predictor.work.once else [short]
         self._skipped = 0 if predictor.work.once else 1
         self._given = 0
-        self._outcomes: dict[int, Outcome] = {}
+        self._outcomes: dict[int, SimulationOutcome] = {}
         self._known = 0
         """Simulations at the start of the plan whose outcomes are all there."""
         self._over = False
@@ -89,12 +89,12 @@ class Refinement:
         return not self._over and self._given < len(self._plan)
 
     @property
-    def refused(self) -> Answer | None:
+    def refused(self) -> RefinedAnswer | None:
         """The answer without a simulation, if the recording cannot answer."""
         answer = self._predictor.refusal(self._scenario)
-        return Answer(answer, "final") if answer else None
+        return RefinedAnswer(answer, "final") if answer else None
 
-    def simulate_next(self) -> Answer | None:
+    def simulate_next(self) -> RefinedAnswer | None:
         """Run the next simulation; the answer it gives, ``None`` if it gives no new one."""
         with self._lock:
             if not self.has_more:
@@ -104,10 +104,12 @@ class Refinement:
         with self._lock:
             return None if self._over else self._answer(number, outcome)
 
-    def _answer(self, number: int, outcome: Outcome | Refusal) -> Answer | None:
+    def _answer(self, number: int, outcome: SimulationOutcome | Refusal) -> RefinedAnswer | None:
         if isinstance(outcome, Refusal):
             self._over = True
-            return Answer(self._predictor.answer(self._scenario, [self._plan[number]], [outcome]), "final")
+            return RefinedAnswer(
+                self._predictor.answer(self._scenario, [self._plan[number]], [outcome]), "final"
+            )
         self._outcomes[number] = outcome
         answer = None
         while self._known in self._outcomes and not self._over:
@@ -115,7 +117,7 @@ class Refinement:
             answer = self._with_known() or answer
         return answer
 
-    def _with_known(self) -> Answer | None:
+    def _with_known(self) -> RefinedAnswer | None:
         """The answer after one more simulation; the same whichever of two that overlap ended first."""
         skipped = self._skipped
         if self._known <= skipped:
@@ -140,12 +142,12 @@ class Refinement:
         self,
         stage: Stage,
         asked: Sequence[SimulationRequest],
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[SimulationOutcome],
         width: float | None = None,
         agreed: bool = False,
-    ) -> Answer:
+    ) -> RefinedAnswer:
         known = width if width is not None and math.isfinite(width) else None
-        return Answer(self._predictor.answer(self._scenario, asked, outcomes), stage, known, agreed)
+        return RefinedAnswer(self._predictor.answer(self._scenario, asked, outcomes), stage, known, agreed)
 
 
 def _width(values: Sequence[float]) -> float:

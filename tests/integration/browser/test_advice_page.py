@@ -26,11 +26,11 @@ from support.browsers import (
 from support.fake_memory import advice as advice_with_memory
 from support.fake_replay import predictor
 from support.fake_tables import tables_predictor
-from tierwise.advise import AdviceOptions, Terms, advise
-from tierwise.advise.tables import tables_beside
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
+from tierwise.advise.table_advice import table_advice_beside
 from tierwise.device_models.instances import find_instances
 from tierwise.predict import RECORDED
-from tierwise.report.advice import Subject, advice_page, subject
+from tierwise.report.advice import AdviceSurvey, advice_page, survey_advice
 
 ActionChains, Keys = webdriver.ActionChains, webdriver.Keys
 pytestmark = needs_browser
@@ -41,10 +41,10 @@ WIDTHS = [400, 1280, 3840]
 MOST_BYTES = 1_500_000
 
 
-def made(recording: str = "shop", **facts: Any) -> Subject:
+def made(recording: str = "shop", **facts: Any) -> AdviceSurvey:
     """An advice on the toy recording, whose files are on a slow disk."""
     toy = predictor(**facts)
-    return subject(toy, advise(toy, AdviceOptions(DEVICES)), Terms(), Path(recording))
+    return survey_advice(toy, advise(toy, AdviceOptions(DEVICES)), PaymentTerms(), Path(recording))
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +65,13 @@ def quiet(browser: Any) -> Iterator[None]:
 MANY = [f"public.orders_of_the_year_{place:02d}" for place in range(59)]
 
 
-def made_of_tables(hostile: str = HOSTILE) -> Subject:
+def made_of_tables(hostile: str = HOSTILE) -> AdviceSurvey:
     """An advice on a recording of 60 tables and indexes, one with a hostile name, on a named machine."""
     toy = tables_predictor([MANY[0], hostile, *MANY[1:]])
     advice = advise(toy, AdviceOptions(DEVICES, instances=find_instances(["m6i.large"])))
-    tables = tables_beside(toy, advice.devices, Terms())
+    tables = table_advice_beside(toy, advice.devices, PaymentTerms())
     advice = advice.model_copy(update={"tables": tables, "memory": advice_with_memory().memory})
-    return subject(toy, advice, Terms(), Path("shop"), instance="m6i.large")
+    return survey_advice(toy, advice, PaymentTerms(), Path("shop"), instance="m6i.large")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from support.browsers import needs_browser, overflow_px, show_file
 from support.fleet_factory import advised, database, option
 from tierwise.model.placement import Role
-from tierwise.report.fleet import fleet_page
+from tierwise.report.fleet_report import fleet_page
 from tierwise.report.render import to_html_page
 
 pytestmark = needs_browser

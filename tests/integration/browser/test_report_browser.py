@@ -14,8 +14,8 @@ import pytest
 from support.browsers import needs_browser, overflow_px, show_file
 from support.lap_results import SWEEP_INFO, lap_runs
 from support.results_factory import INFO, PLACEMENTS, study_runs
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.report.study.page import answer_page
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.report.study.study_page import study_answer_page
 from tierwise.report.render import to_html_page
 from tierwise.results import RunResult
 
@@ -33,7 +33,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write(directory: Path, runs: list[RunResult]) -> Path:
     path = directory / "report.html"
-    path.write_text(to_html_page(answer_page(build_answer(runs, INFO))), encoding="utf-8")
+    path.write_text(to_html_page(study_answer_page(build_study_answer(runs, INFO))), encoding="utf-8")
     return path
 
 
@@ -102,7 +102,7 @@ def test_long_names_and_many_placements_stay_inside(browser: Any, wide_page: Pat
 def lap_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [*lap_runs(cap_s=0.7, setting={"memory": "64M"}), *lap_runs(cap_s=0.7, setting={"memory": "1G"})]
     path = tmp_path_factory.mktemp("laps") / "report.html"
-    path.write_text(to_html_page(answer_page(build_answer(runs, SWEEP_INFO))), encoding="utf-8")
+    path.write_text(to_html_page(study_answer_page(build_study_answer(runs, SWEEP_INFO))), encoding="utf-8")
     return path
 
 

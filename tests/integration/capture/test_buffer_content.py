@@ -10,16 +10,16 @@ import pytest
 
 from support.engine_sessions import client_of, root_of
 from support.watched_servers import administrator, dsn_of, watched_mariadb, watched_postgres
-from tierwise.capture import mysql
+from tierwise.capture import mysql_session
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.mysql import MysqlSession
-from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.target import of_pid
+from tierwise.capture.mysql_session import MysqlSession
+from tierwise.capture.postgres_session import PostgresSession
+from tierwise.capture.target import target_of_process
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
-from tierwise.recording.buffer import BufferContent
-from tierwise.recording.relations import Relation, Relations, relations
+from tierwise.recording.buffer_content import BufferContent
+from tierwise.recording.relations import Relation, Relations, relations_of
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def mariadb() -> Iterator[MariadbEngine]:
 
 def counters(engine: PostgresEngine | MariadbEngine, user: str) -> EngineCounters:
     dsn = replace(dsn_of(engine, user), buffer_content=True)
-    made = EngineCounters.connect(dsn, of_pid(engine.server_pid or 0))
+    made = EngineCounters.connect(dsn, target_of_process(engine.server_pid or 0))
     made.read_relations()
     made.read_buffer()
     return made
@@ -52,7 +52,7 @@ def counters(engine: PostgresEngine | MariadbEngine, user: str) -> EngineCounter
 def joined(engine: PostgresEngine | MariadbEngine, made: EngineCounters) -> tuple[Relations, BufferContent]:
     named = [Relation.model_validate(row) for row in made.relations]
     assert made.buffer is not None
-    return relations(engine.name, [], named, made.buffer), made.buffer
+    return relations_of(engine.name, [], named, made.buffer), made.buffer
 
 
 def test_postgres_needs_the_extension_then_the_right(postgres: PostgresEngine) -> None:
@@ -107,7 +107,7 @@ def test_mariadb_needs_the_right_and_a_pool_that_is_not_too_large(
     with pytest.raises(TierwiseError, match="may not read it") as error:
         counters(mariadb, "watcher")
     assert "GRANT PROCESS ON *.* TO 'watcher'@'localhost'" in error.value.fix
-    monkeypatch.setattr(mysql, "_MOST_POOL_BYTES", 1 << 20)
+    monkeypatch.setattr(mysql_session, "_MOST_POOL_BYTES", 1 << 20)
     with pytest.raises(TierwiseError, match="is too large to be read"):
         counters(mariadb, "monitor")
 
@@ -140,7 +140,7 @@ def test_what_is_gone_at_the_end_is_a_warning(
 
 
 def test_nothing_is_asked_without_the_option(postgres: PostgresEngine) -> None:
-    made = EngineCounters.connect(dsn_of(postgres, "watcher"), of_pid(postgres.server_pid or 0))
+    made = EngineCounters.connect(dsn_of(postgres, "watcher"), target_of_process(postgres.server_pid or 0))
     made.read_buffer()
     assert made.buffer is None
     assert made.warnings == []

@@ -17,9 +17,9 @@ import pytest
 
 from support.engine_sessions import superuser_dsn
 from support.watched_servers import administrator, dsn_of, watched_postgres
-from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.postgres_names import FileNames, read_names
-from tierwise.capture.target import of_pid
+from tierwise.capture.postgres_names import RelationNames, read_names_as_server_user
+from tierwise.capture.postgres_session import PostgresSession
+from tierwise.capture.target import target_of_process
 from tierwise.host.page_cache import resident_bytes
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.recording.relations import Relation
@@ -104,8 +104,8 @@ def number_of(server: PostgresEngine, database: str) -> int:
     return int(str(number))
 
 
-def by_files(server: PostgresEngine) -> FileNames:
-    return read_names(of_pid(server.server_pid or 0))
+def by_files(server: PostgresEngine) -> RelationNames:
+    return read_names_as_server_user(target_of_process(server.server_pid or 0))
 
 
 def named(rows: list[dict[str, Any]]) -> dict[str, Relation]:
@@ -217,7 +217,9 @@ def test_a_catalog_that_is_damaged_gives_no_names(server: PostgresEngine) -> Non
 def test_files_that_take_much_memory_give_no_names() -> None:
     """Pages whose pointers lead to one row took gigabytes."""
     code = (
-        "from tierwise.capture import postgres_files as f; f.names = lambda _: bytearray(8 << 30); f.main()"
+        "from tierwise.capture import postgres_files as files\n"
+        "files.read_all_names = lambda _: bytearray(8 << 30)\n"
+        "files.main()"
     )
     done = subprocess.run([sys.executable, "-c", code, "0"], capture_output=True, text=True, check=False)
     assert "1024 MiB of memory" in json.loads(done.stdout)["problem"]

@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from support.engine_contract import until
 from support.engine_sessions import superuser_dsn
+from support.forwarder import forwarding
 from support.watched_servers import SECRET, administrator, dsn_of, watched_postgres
-from tierwise.capture.observe import observe
-from tierwise.capture.postgres import APPLICATION, PostgresSession
+from tierwise.capture.observe import observe_server
+from tierwise.capture.postgres_session import APPLICATION, PostgresSession
+from tierwise.capture.sql_session import parse_dsn
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import OBSERVATION_FILE, Observation
-
-OWN = 2
-"""Sessions of the engine itself, which are idle."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def seen(
         if begun and line.startswith("observing"):
             begun.set()
 
-    return observe(dsn_of(engine, "monitor"), out, seconds, rate_hz=50.0, cores=2, status=status)
+    return observe_server(dsn_of(engine, "monitor"), out, seconds, rate_hz=50.0, cores=2, status=status)
 
 
 def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -74,7 +76,7 @@ def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> N
         before = sum(done)
         observed = seen(engine, tmp_path / "o", 4.0)
         most = sum(done) - before
-    assert observed.sessions == pytest.approx(3 + OWN, abs=0.2)
+    assert observed.sessions == pytest.approx(3, abs=0.2)
     assert observed.sessions_in("log_sync", "log_lock", role=Role.LOG) > 0.1
     assert observed.transactions is not None
     assert 0.5 * most < observed.transactions < 1.1 * most, (
@@ -91,6 +93,118 @@ def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> N
     assert answer.from_waits and answer.speedup and answer.bound
 
 
+def test_the_server_counts_the_looks_that_are_subtracted(engine: PostgresEngine) -> None:
+    """Else a look is subtracted from the transactions of the load."""
+    with (
+        contextlib.closing(PostgresSession(superuser_dsn(engine))) as server,
+        contextlib.closing(PostgresSession(superuser_dsn(engine))) as sampling,
+    ):
+        before = server.read()
+        for _ in range(50):
+            sampling.look(0.05)
+        time.sleep(PostgresSession.late_s + 0.2)
+        sampling.look(0.0)
+        increases = server.read().since(before)
+        assert increases is not None and increases["commits"] >= sampling.asked - 1
+
+
+def test_reads_in_other_databases_count_as_data(engine: PostgresEngine) -> None:
+    """Else a read of an index in the connected database has all their waits."""
+    with (
+        administrator(engine) as connection,
+        contextlib.closing(PostgresSession(superuser_dsn(engine))) as server,
+    ):
+        server.watch()
+        before = server.read()
+        connection.execute("CREATE DATABASE elsewhere TEMPLATE template0 STRATEGY file_copy")
+        elsewhere = f"{superuser_dsn(engine)} dbname=elsewhere"
+        with psycopg.connect(elsewhere, autocommit=True) as other:
+            other.execute("SELECT count(*) FROM pg_proc")
+        time.sleep(PostgresSession.late_s + 0.2)
+        increases = server.read().since(before)
+        connection.execute("DROP DATABASE elsewhere")
+    assert increases is not None and increases["heap_reads"] > 50 > increases["index_reads"]
+
+
+def test_a_server_that_does_not_track_its_sessions_is_not_observed(engine: PostgresEngine) -> None:
+    with (
+        contextlib.closing(
+            PostgresSession(f"{superuser_dsn(engine)} options='-c track_activities=off'")
+        ) as server,
+        pytest.raises(TierwiseError, match="track_activities is off") as raised,
+    ):
+        server.watch()
+    assert "track_activities = on" in raised.value.fix
+
+
+def test_a_pooler_s_session_is_neither_kept_nor_named(engine: PostgresEngine, tmp_path: Path) -> None:
+    """A pooler gives it to clients afterwards: with the observer's name, they would not be looked at."""
+    words = dict(word.split("=") for word in dsn_of(engine, "monitor").text.split())
+    socket = Path(words["host"]) / f".s.PGSQL.{words['port']}"
+    with forwarding(socket, as_pooler=True) as port, administrator(engine) as connection:
+        source = parse_dsn(f"{dsn_of(engine, 'monitor').text} host=127.0.0.1 port={port}", "test")
+        with pytest.raises(TierwiseError, match="through a pooler"):
+            observe_server(source, tmp_path / "o", 1.0)
+        with closing(PostgresSession(source.text)):
+            named = (
+                "SELECT count(*) FROM pg_stat_activity WHERE usename = 'monitor' AND application_name = ''"
+            )
+            assert connection.execute(named).fetchone() == (1,)
+
+
+def test_sessions_are_unused_until_they_act(engine: PostgresEngine) -> None:
+    with (
+        administrator(engine) as idle,
+        administrator(engine) as begun,
+        contextlib.closing(PostgresSession(superuser_dsn(engine))) as sampling,
+    ):
+        begun.execute("BEGIN")
+        time.sleep(0.1)
+        numbers = {session.info.backend_pid for session in (idle, begun)}
+        assert sampling.look(0.0).unused.keys() >= numbers
+        begun.execute("SELECT 1")
+        look = sampling.look(0.0)
+        assert begun.info.backend_pid in look.active and idle.info.backend_pid in look.unused
+
+
+@pytest.mark.parametrize(("version", "doubts"), [(130_000, 1), (140_000, 0)])
+def test_connections_that_an_old_server_counts_are_a_doubt(
+    engine: PostgresEngine, version: int, doubts: int
+) -> None:
+    with contextlib.closing(PostgresSession(superuser_dsn(engine))) as sampling:
+        sampling._number = version
+        sampling.look(0.0)
+        for _ in range(4):
+            with administrator(engine) as client:
+                client.execute("SELECT 1")
+                sampling.look(0.0)
+        assert sum("connect often" in limit for limit in sampling.limits) == doubts
+
+
+def test_a_query_waits_for_what_its_parallel_workers_wait_for(engine: PostgresEngine) -> None:
+    """Else a query that reads in workers waits for no device."""
+    stop = threading.Event()
+
+    def work() -> None:
+        with administrator(engine) as connection:
+            for setting in ("min_parallel_table_scan_size", "parallel_setup_cost", "parallel_tuple_cost"):
+                connection.execute(f"SET {setting} = 0".encode())
+            connection.execute("SET parallel_leader_participation = off")
+            while not stop.is_set():
+                connection.execute("SELECT count(*) FROM item AS a, item AS b WHERE a.number <> b.id")
+
+    thread = threading.Thread(target=work)
+    with contextlib.closing(PostgresSession(superuser_dsn(engine))) as sampling:
+        thread.start()
+        states = Counter(
+            state.wait_class for _ in range(100) for state in sampling.look(0.01).states.elements()
+        )
+        stop.set()
+        thread.join()
+    assert states["cpu"] > 0.5 * states.total()
+    assert any("parallel workers" in limit for limit in sampling.limits)
+
+
 def test_files_of_other_databases_count_as_data(engine: PostgresEngine) -> None:
     with contextlib.closing(PostgresSession(superuser_dsn(engine))) as session:
         session.watch()
@@ -98,10 +212,10 @@ def test_files_of_other_databases_count_as_data(engine: PostgresEngine) -> None:
         with administrator(engine) as connection:
             connection.execute("CREATE DATABASE another TEMPLATE template0")
         assert session.sizes()[Role.DATA] > alone + 1_000_000
-        (text,) = [limit for limit in session.limits if "other databases count as data" in limit]
+        (text,) = [limit for limit in session.limits if "count as data" in limit]
         with administrator(engine) as connection:
             connection.execute("DROP DATABASE another")
-    assert text.startswith("1 other")
+    assert text.startswith("files of 1 other database count as data")
 
 
 def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path: Path) -> None:
@@ -115,18 +229,15 @@ def test_neither_password_nor_address_is_stored(engine: PostgresEngine, tmp_path
 
 def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_path: Path) -> None:
     with pytest.raises(TierwiseError) as raised:
-        observe(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
+        observe_server(dsn_of(engine), tmp_path / "o", 1.0, cores=2)
     assert "GRANT pg_monitor TO watcher" in raised.value.fix
     assert SECRET not in str(raised.value) and not (tmp_path / "o").exists()
 
 
-def test_a_server_that_does_nothing_has_a_profile_and_no_prediction(
-    engine: PostgresEngine, tmp_path: Path
-) -> None:
-    observed = seen(engine, tmp_path / "o", 0.5)
-    assert observed.sessions_in("client") == observed.sessions and observed.transactions == 0
-    with pytest.raises(TierwiseError, match="counts no transaction"):
-        Predictor.open(tmp_path / "o")
+def test_a_server_that_does_nothing_is_not_observed(engine: PostgresEngine, tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="no client session did anything"):
+        seen(engine, tmp_path / "o", 0.5)
+    assert not (tmp_path / "o").exists()
 
 
 def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from support.engine_sessions import superuser_dsn
 from support.watched_servers import administrator, dsn_of, watched_postgres
-from tierwise.capture import postgres as sessions
-from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.sql_session import UnreadableError
+from tierwise.capture import postgres_session as sessions
+from tierwise.capture.postgres_session import PostgresSession
+from tierwise.capture.sql_session import SqlReadError
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.recording.relations import Relation
 
@@ -122,5 +122,5 @@ def test_another_server_behind_a_pooler_gives_no_names(
 def test_a_dsn_that_fails_for_its_own_database_is_an_error(server: PostgresEngine) -> None:
     with closing(PostgresSession(dsn_of(server).text)) as session:
         session.close()
-        with pytest.raises(UnreadableError):
+        with pytest.raises(SqlReadError):
             session.relations()

@@ -12,11 +12,11 @@ import pytest
 from support.forwarder import forwarding
 from support.watched_servers import SECRET, WATCHED, dsn_of, watched_mariadb, watched_postgres
 from tierwise.capture import sql_session
-from tierwise.capture.day import DayRecorder
+from tierwise.capture.day_recorder import DayRecorder
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.observe import observe
-from tierwise.capture.schedule import DayPlan, Schedule
-from tierwise.capture.target import Target, of_pid
+from tierwise.capture.observe import observe_server
+from tierwise.capture.schedule import BurstSchedule, DayPlan
+from tierwise.capture.target import RecordingTarget, target_of_process
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
@@ -25,7 +25,7 @@ from tierwise.model.errors import TierwiseError
 class Pair(NamedTuple):
     """Two servers of one engine: targets, DSNs of their own, sockets."""
 
-    targets: list[Target]
+    targets: list[RecordingTarget]
     dsns: list[sql_session.Dsn]
     sockets: list[Path]
 
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
         """A DSN that leads to a port."""
         kind = self.dsns[0].kind
         name = "postgres" if kind == "postgresql" else ""
-        return sql_session.parse(f"{kind}://{user}:{SECRET}@127.0.0.1:{port}/{name}", "test")
+        return sql_session.parse_dsn(f"{kind}://{user}:{SECRET}@127.0.0.1:{port}/{name}", "test")
 
 
 @pytest.fixture(scope="module", params=["postgres", "mariadb"])
@@ -53,7 +53,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
             else:
                 engine = undo.enter_context(watched_mariadb(WATCHED))
                 place = Path(engine.settings()["socket"])
-            pair.targets.append(of_pid(engine.server_pid or 0))
+            pair.targets.append(target_of_process(engine.server_pid or 0))
             pair.dsns.append(dsn_of(engine))
             pair.sockets.append(place)
         yield pair
@@ -78,10 +78,10 @@ def test_another_server_s_dsn_is_refused_and_both_are_named(pair: Pair) -> None:
 
 
 def test_a_day_takes_the_recorded_server_s_dsn_alone(pair: Pair, tmp_path: Path) -> None:
-    target, plan = pair.targets[0], DayPlan(20.0, 10.0, Schedule(5.0, 0.5, 0.5))
+    target, plan = pair.targets[0], DayPlan(20.0, 10.0, BurstSchedule(5.0, 0.5, 0.5))
     day = DayRecorder(
         target.pid or 0,
-        of_pid,
+        target_of_process,
         tmp_path / "day",
         plan,
         progress=lambda _: None,
@@ -113,4 +113,4 @@ def test_a_balancer_gives_no_counts(pair: Pair) -> None:
 
 def test_an_observation_is_of_one_server(pair: Pair, tmp_path: Path) -> None:
     with forwarding(*pair.sockets) as port, pytest.raises(TierwiseError, match="of different servers"):
-        observe(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, cores=2)
+        observe_server(pair.by_way_of(port, "monitor"), tmp_path / "o", 1.0, cores=2)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tierwise import _core
-from tierwise.capture.target import ServersTalkedTo
+from tierwise.capture.target import ConnectedServers
 
 _SERVER = """
 import socket, sys
@@ -142,7 +142,7 @@ def test_a_program_without_a_server_talks_to_none(open_path: Path) -> None:
         connected(place).close()
         with program(open_path, "app", _CLIENT, place, 1) as client:
             assert client.stdout is not None and client.stdout.readline() == "connected\n"
-            talked_to = ServersTalkedTo(lambda: [client.pid])
+            talked_to = ConnectedServers(lambda: [client.pid])
             talked_to.look()
     assert not talked_to.any, "the peer is no server of a database"
 
@@ -161,6 +161,6 @@ def test_a_program_that_talks_to_a_server_is_found_also_through_a_pooler(
         pooled = undo.enter_context(program(open_path, "app2", _CLIENT, pool, 1))
         for client in (direct, pooled):
             assert client.stdout is not None and client.stdout.readline() == "connected\n"
-            talked_to = ServersTalkedTo(lambda pid=client.pid: [pid])  # type: ignore[misc]
+            talked_to = ConnectedServers(lambda pid=client.pid: [pid])  # type: ignore[misc]
             talked_to.look()
             assert talked_to.pids == {server.pid}

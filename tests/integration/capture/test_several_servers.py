@@ -10,7 +10,7 @@ import pytest
 
 from support.engine_contract import until
 from tierwise.capture import target
-from tierwise.capture.target import program_of
+from tierwise.capture.target import program_of_process
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 
@@ -21,7 +21,7 @@ def test_several_servers_are_not_guessed_among(tmp_path: Path) -> None:
     servers = [subprocess.Popen([program], stdin=subprocess.PIPE) for _ in range(2)]
     try:
         # The name comes last when a program is begun.
-        until(lambda: all(program_of(server.pid) == "dataserver" for server in servers))
+        until(lambda: all(program_of_process(server.pid) == "dataserver" for server in servers))
         with pytest.raises(TierwiseError, match=f"{min(s.pid for s in servers)}, .*--pid"):
             target.pid_of_engine("ase")
     finally:
@@ -37,9 +37,9 @@ def test_a_child_of_a_server_is_refused_with_the_first_process(tmp_path: Path) -
         name.symlink_to(str(shutil.which(program)))
     server = subprocess.Popen([first, "-c", f"{child}; true"], stdin=subprocess.PIPE)
     try:
-        until(lambda: [program_of(pid) for pid in cpu.tree(server.pid)] == ["dataserver"] * 2)
-        (pid,) = cpu.tree(server.pid) - {server.pid}
+        until(lambda: [program_of_process(pid) for pid in cpu.process_tree(server.pid)] == ["dataserver"] * 2)
+        (pid,) = cpu.process_tree(server.pid) - {server.pid}
         with pytest.raises(TierwiseError, match=f"{pid} .* child of process {server.pid}.*{server.pid}"):
-            target.of_pid(pid)
+            target.target_of_process(pid)
     finally:
         server.communicate()

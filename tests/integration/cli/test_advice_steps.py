@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tierwise.model.placement import Role
-from tierwise.predict.together import MOVES
-from tierwise.report.steps import guide
+from tierwise.predict.inseparable_roles import MOVES
+from tierwise.report.move_steps import move_guide
 
 
 @pytest.mark.parametrize("file", sorted(MOVES.glob("*.toml")), ids=lambda file: file.stem)
 def test_steps_are_shell_that_parses_and_quotes_its_paths(file: Path) -> None:
     """Every role either has steps and a way back, or a reason why it has none."""
-    instructions = guide(file.stem, {role: f"new {role}" for role in Role})
+    instructions = move_guide(file.stem, {role: f"new {role}" for role in Role})
     assert instructions.steps and instructions.sources
     assert len(instructions.steps) + len(instructions.without) == len(Role)
     for step in instructions.steps:

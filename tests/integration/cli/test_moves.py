@@ -16,7 +16,7 @@ import pytest
 from rocksdict import DBPath, Options, Rdict
 
 from tierwise.model.placement import Role
-from tierwise.report.steps import Steps, guide
+from tierwise.report.move_steps import MoveSteps, move_guide
 
 ROWS = 2000
 DUCKDB_SHELL = f"""#!{sys.executable}
@@ -35,8 +35,8 @@ def new(tmp_path: Path) -> Path:
     return folder
 
 
-def steps_of(engine: str, role: Role) -> Steps:
-    (steps,) = guide(engine, {role: "ssd-nvme-dc"}).steps
+def steps_of(engine: str, role: Role) -> MoveSteps:
+    (steps,) = move_guide(engine, {role: "ssd-nvme-dc"}).steps
     return steps
 
 

@@ -15,10 +15,10 @@ from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, until
 from support.own_servers import ACCOUNT, OwnServer
-from tierwise.lab.engines.mariadb.binaries import installed
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.model.placement import Role
-from tierwise.report.steps import guide
+from tierwise.report.move_steps import move_guide
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts a server as another account")
 
@@ -47,6 +47,8 @@ fi
 
 It starts like one of ``Type=notify``: a server that gets SIGTERM before it is ready may hang (MariaDB 10.11).
 """
+FULL = {"df": "#!/bin/sh\necho '/dev/a b  100  90  10  90% /new'"}
+"""A device with 10 KiB free: the server must not be stopped for what does not fit."""
 _SPACES = """
     SELECT c.relname, coalesce(t.spcname, 'pg_default')
     FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace
@@ -61,7 +63,7 @@ def typed(lines: str, programs: Mapping[str, str], *, fails: bool = False, **var
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
         env = {name: str(value) for name, value in variables.items()}
-        env["PATH"] = f"{folder}:{embedded().bin}:{os.environ['PATH']}"
+        env["PATH"] = f"{folder}:{embedded_postgres().bin}:{os.environ['PATH']}"
         done = subprocess.run(
             ["sh", "-c", lines], env=env, capture_output=True, text=True, check=False, timeout=300
         )
@@ -92,7 +94,7 @@ def spaces(server: OwnServer) -> dict[str, str]:
 def test_data_of_postgres_moves_as_it_was_recorded(
     postgres: OwnServer, recorded: set[Role], indexes: str
 ) -> None:
-    instructions = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, recorded)
+    instructions = move_guide("postgres", {Role.DATA: "ssd-nvme-dc"}, recorded)
     environment = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
     with open_directory() as new:
         for step in instructions.steps:
@@ -113,7 +115,7 @@ def test_tables_of_several_databases_move_one_after_the_other(postgres: OwnServe
     typed(f"psql -v ON_ERROR_STOP=1 -d other -c '{made}'", {}, **environment)
     listed = "psql -d postgres -Atc 'SELECT count(*) FROM pg_tablespace' | grep -qx"
     with open_directory() as new:
-        steps = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, {Role.LOG, Role.DATA}).steps
+        steps = move_guide("postgres", {Role.DATA: "ssd-nvme-dc"}, {Role.LOG, Role.DATA}).steps
         for database in ("postgres", "other"):
             for step in steps:
                 typed(step.there, {"install": INSTALL}, NEW=new, DB=database, **environment)
@@ -146,11 +148,11 @@ def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
         (home / "conf").mkdir()
         with (home / "my.cnf").open("a") as file:
             file.write(f"!includedir {home}/conf\n")
-        systemctl = SYSTEMCTL.format(home=home, server=installed().server)
+        systemctl = SYSTEMCTL.format(home=home, server=installed_mariadb().server)
         server = OwnServer(0, home, "mariadb")
         programs = {"install": INSTALL, "systemctl": systemctl}
         environment = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
-        instructions = guide("mariadb", dict.fromkeys(moved, "ssd-nvme-dc"))
+        instructions = move_guide("mariadb", dict.fromkeys(moved, "ssd-nvme-dc"))
         typed("systemctl start mariadb", programs, **environment)
         before = names_in(home / "data")
         there = {
@@ -163,12 +165,16 @@ def test_roles_of_mariadb_move_alone_and_together(moved: list[Role]) -> None:
         try:
             assert there[Role.UNDO]
             for step in instructions.steps:
+                if step.role is not Role.TEMP:  # the next line then needs the server to run
+                    typed(step.there, {**programs, **FULL}, fails=True, **environment)
                 typed(step.there, programs, **environment)
                 if step.role is not Role.TEMP:
                     typed(step.there, programs, fails=True, **environment)
             assert names_in(new) == set().union(*(there[role] for role in moved))
             assert names_in(home / "data") == before - names_in(new)
             for step in reversed(instructions.steps):
+                if step.role is not Role.TEMP:
+                    typed(step.back, {**programs, **FULL}, fails=True, **environment)
                 typed(step.back, programs, **environment)
                 typed(step.back, programs, fails=True, **environment)
             assert names_in(home / "data") == before
@@ -186,8 +192,8 @@ def as_account(lines: str) -> str:
 
 def test_a_whole_postgres_moves_and_returns_and_leaves_none_to_start_by_mistake(tmp_path: Path) -> None:
     """A service that named the old directory started a stale server on the same tablespaces."""
-    (steps,) = guide("postgres", {Role.SYSTEM: "ssd-nvme-dc"}).steps
-    (log,) = guide("postgres", {Role.LOG: "ssd-nvme-dc"}).steps
+    (steps,) = move_guide("postgres", {Role.SYSTEM: "ssd-nvme-dc"}).steps
+    (log,) = move_guide("postgres", {Role.LOG: "ssd-nvme-dc"}).steps
     with open_directory() as home, open_directory() as new, own_servers.postgres(home) as server:
         for place in (home, new):
             os.chown(place, int(ACCOUNT), int(ACCOUNT))
@@ -196,8 +202,8 @@ def test_a_whole_postgres_moves_and_returns_and_leaves_none_to_start_by_mistake(
         with (data / "postgresql.conf").open("a") as file:
             file.write(f"unix_socket_directories = '{home}'\nlisten_addresses = ''\n")
 
-        def run(lines: str, *, fails: bool = False) -> None:
-            typed(as_account(lines), {}, PGDATA=data, NEW=new, fails=fails)
+        def run(lines: str, programs: Mapping[str, str] = {}, *, fails: bool = False) -> None:
+            typed(as_account(lines), programs, PGDATA=data, NEW=new, fails=fails)
 
         def rows() -> list[tuple[Any, ...]]:
             with server.postgres() as session:
@@ -206,12 +212,15 @@ def test_a_whole_postgres_moves_and_returns_and_leaves_none_to_start_by_mistake(
 
         start = f"pg_ctl start -D '{{}}' -l '{home}/stale.log'"
         try:
+            run(steps.there, programs=FULL, fails=True)
+            server.execute("CHECKPOINT")
             run(steps.there)
             assert rows() == [(str(new / "pgdata"), 5000)]
             run('pg_ctl stop -m fast -D "$NEW/pgdata"')
             run(start.format(data), fails=True)
             run(start.format(new / "pgdata"))
             run(steps.there, fails=True)
+            run(steps.back, programs=FULL, fails=True)
             run(steps.back)
             assert rows() == [(str(data), 5000)]
             run(steps.back, fails=True)
@@ -235,7 +244,7 @@ def test_tables_of_postgres_move_one_after_the_other_by_their_names(postgres: Ow
     postgres.execute('CREATE TABLE "Order ""lines""; $x" (a integer)', "CREATE TABLE kept (a integer)")
     asked = """SELECT c.relname FROM pg_class c JOIN pg_tablespace t ON t.oid = reltablespace
         WHERE spcname ~ 'moved' AND relkind = 'r'"""
-    (steps,) = guide("postgres", {Role.SELECTED: "ssd-nvme-dc"}).steps
+    (steps,) = move_guide("postgres", {Role.SELECTED: "ssd-nvme-dc"}).steps
     environment = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
     with open_directory() as new:
         for way, moved in ((steps.there, set(names)), (steps.back, set())):
@@ -256,7 +265,7 @@ def test_a_materialized_view_moves_with_the_tables(postgres: OwnServer) -> None:
     postgres.execute("CREATE MATERIALIZED VIEW totals AS SELECT count(*) FROM part")
     asked = "SELECT count(*) FROM pg_class WHERE relname = 'totals' AND reltablespace <> 0"
     environment = {"PGHOST": postgres.home, "PGUSER": "postgres", "DB": "postgres"}
-    (steps, _) = guide("postgres", {Role.DATA: "ssd-nvme-dc"}, {Role.LOG, Role.DATA}).steps
+    (steps, _) = move_guide("postgres", {Role.DATA: "ssd-nvme-dc"}, {Role.LOG, Role.DATA}).steps
     with open_directory() as new:
         for lines, moved in ((steps.there, 1), (steps.back, 0)):
             typed(lines, {"install": INSTALL}, NEW=new, **environment)
@@ -270,7 +279,7 @@ def test_a_table_of_mariadb_moves_unless_a_key_or_a_trigger_belongs_to_it() -> N
         pytest.skip(reason)
     if shutil.which("mariadb") is None:
         pytest.skip("no mariadb: apt-get install mariadb-client")
-    (steps,) = guide("mariadb", {Role.SELECTED: "ssd-nvme-dc"}).steps
+    (steps,) = move_guide("mariadb", {Role.SELECTED: "ssd-nvme-dc"}).steps
     with open_directory() as home, open_directory() as new, own_servers.mariadb(home) as server:
         os.chown(new, int(ACCOUNT), int(ACCOUNT))
         client = f'#!/bin/sh\nexec {shutil.which("mariadb")} --no-defaults -uroot -S {home}/socket "$@"\n'
@@ -311,7 +320,7 @@ def test_files_that_a_setting_names_by_their_old_path_are_not_removed() -> None:
     """The binary log in the data directory was removed while the server wrote it."""
     if reason := CASES[0].missing():
         pytest.skip(reason)
-    (steps,) = guide("mariadb", {Role.DATA: "ssd-nvme-dc"}).steps
+    (steps,) = move_guide("mariadb", {Role.DATA: "ssd-nvme-dc"}).steps
     with open_directory() as home, open_directory() as new:
         for place in (home, new):
             os.chown(place, int(ACCOUNT), int(ACCOUNT))
@@ -320,7 +329,7 @@ def test_files_that_a_setting_names_by_their_old_path_are_not_removed() -> None:
         (home / "conf").mkdir()
         with (home / "my.cnf").open("a") as file:
             file.write(f"!includedir {home}/conf\n")
-        programs = {"systemctl": SYSTEMCTL.format(home=home, server=installed().server)}
+        programs = {"systemctl": SYSTEMCTL.format(home=home, server=installed_mariadb().server)}
         environment = {"DATADIR": home / "data", "CONF": home / "conf", "NEW": new}
         typed("systemctl start mariadb", programs, **environment)
         try:
@@ -335,7 +344,7 @@ def test_files_that_a_setting_names_by_their_old_path_are_not_removed() -> None:
 
 def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
     """The link led nowhere, and the server did not start."""
-    (log,) = guide("postgres", {Role.LOG: "ssd-nvme-dc"}).steps
+    (log,) = move_guide("postgres", {Role.LOG: "ssd-nvme-dc"}).steps
     with open_directory() as home, open_directory() as new, own_servers.postgres(home) as server:
         os.chown(new, int(ACCOUNT), int(ACCOUNT))
         data = home / "data"
@@ -343,7 +352,11 @@ def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
             file.write(f"unix_socket_directories = '{home}'\nlisten_addresses = ''\n")
         variables = {"PGDATA": data, "NEW": f"../{new.name}"}
         try:
+            typed(as_account(log.there), {}, fails=True, PGDATA=data, NEW="/usr")  # which it may not write
+            server.execute("CHECKPOINT")
             for lines in (log.there, log.back):
+                typed(as_account(f"cd '{new}'\n{lines}"), FULL, fails=True, **variables)
+                server.execute("CHECKPOINT")
                 typed(as_account(f"cd '{new}'\n{lines}"), {}, **variables)
                 assert (data / "pg_wal").is_symlink() == (lines == log.there)
                 server.execute("CHECKPOINT")
@@ -353,7 +366,7 @@ def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
 
 def test_an_archive_moves_to_a_directory_of_any_name() -> None:
     """The server put names of files in the place of a %f of the name, and the shell read its signs."""
-    (steps,) = guide("postgres", {Role.ARCHIVE: "ssd-nvme-dc"}).steps
+    (steps,) = move_guide("postgres", {Role.ARCHIVE: "ssd-nvme-dc"}).steps
     archived = "SELECT pg_walfile_name(pg_switch_wal())"
     own = {"archive_mode": "on", "archive_command": "true"}
     with open_directory() as home, open_directory() as new, own_servers.postgres(home, **own) as server:

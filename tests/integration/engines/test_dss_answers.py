@@ -18,9 +18,9 @@ from tierwise import _core
 from tierwise.host import ledger
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.mariadb.files import DATABASE
+from tierwise.lab.engines.mariadb.file_roles import DATABASE
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.dss.parameters import QUERIES
+from tierwise.lab.workloads.dss.query_parameters import QUERIES
 from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
 
@@ -70,7 +70,7 @@ def in_sqlite(directory: Path) -> Iterator[tuple[Program, Execute]]:
 
 @contextmanager
 def loaded(engine: Engine, resolved: Program) -> Iterator[None]:
-    with ledger.directory("test-dss", mode=0o711) as place, engine:
+    with ledger.make_directory("test-dss", mode=0o711) as place, engine:
         places = {role: place / role.value for role in engine.roles}
         for directory in places.values():
             directory.mkdir()
@@ -84,7 +84,7 @@ def loaded(engine: Engine, resolved: Program) -> Iterator[None]:
 
 @contextmanager
 def in_postgres(_: Path) -> Iterator[tuple[Program, Execute]]:
-    engine, resolved = engines.create("postgres", {"fsync": "off"}), program("postgres")
+    engine, resolved = engines.create_engine("postgres", {"fsync": "off"}), program("postgres")
     with loaded(engine, resolved), psycopg.connect(engine.dsn(), autocommit=True) as connection:
 
         def execute(sql: str) -> list[Any]:
@@ -97,7 +97,7 @@ def in_postgres(_: Path) -> Iterator[tuple[Program, Execute]]:
 @contextmanager
 def in_mariadb(_: Path) -> Iterator[tuple[Program, Execute]]:
     try:
-        engine = engines.create("mariadb")
+        engine = engines.create_engine("mariadb")
     except TierwiseError as error:
         pytest.skip(str(error))
     resolved = program("mysql")

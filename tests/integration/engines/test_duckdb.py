@@ -11,9 +11,9 @@ import pytest
 
 from support.duckdb_items import INSERT, ITEM, opened
 from support.paths import TESTS
-from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.duckdb.adapter import DuckAdapter, DuckSession
-from tierwise.lab.engines.duckdb.engine import DuckEngine
+from tierwise.lab.engines.base import ResourceLimits
+from tierwise.lab.engines.duckdb.adapter import DuckDbAdapter, DuckDbSession
+from tierwise.lab.engines.duckdb.engine import DuckDbEngine
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.placement import Role
 
@@ -21,7 +21,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range
 
 
 @pytest.fixture
-def adapter(tmp_path: Path) -> Iterator[DuckAdapter]:
+def adapter(tmp_path: Path) -> Iterator[DuckDbAdapter]:
     made = opened(tmp_path)
     made.execute(ITEM)
     yield made
@@ -29,18 +29,18 @@ def adapter(tmp_path: Path) -> Iterator[DuckAdapter]:
 
 
 @pytest.fixture
-def session(adapter: DuckAdapter) -> Iterator[DuckSession]:
+def session(adapter: DuckDbAdapter) -> Iterator[DuckDbSession]:
     made = adapter.connect()
     yield made
     made.close()
 
 
-def run(session: DuckSession, sql: str, *arguments: object, column: str | None = None) -> tuple[int, int]:
+def run(session: DuckDbSession, sql: str, *arguments: object, column: str | None = None) -> tuple[int, int]:
     session.prepare(sql, ["x"] * len(arguments))
     return session.execute(len(session._statements) - 1, arguments, column)
 
 
-def test_a_session_gives_rows_and_sums(session: DuckSession) -> None:
+def test_a_session_gives_rows_and_sums(session: DuckDbSession) -> None:
     rows = [(f"b{key}", key, key / 4) for key in range(25_000)]
     assert session.append("item", ["body", "ID", "weight"], rows) == 25_000
     assert run(session, "SELECT id, body FROM item WHERE id < ?", 20_000, column="ID") == (
@@ -55,7 +55,15 @@ def test_a_session_gives_rows_and_sums(session: DuckSession) -> None:
     assert session.query_number("SELECT max(id) FROM item WHERE id < 0") is None
 
 
-def test_a_transaction_is_kept_or_given_up_whole(adapter: DuckAdapter, session: DuckSession) -> None:
+def test_a_statement_that_returns_what_it_changed_counts_rows(session: DuckDbSession) -> None:
+    run(session, "INSERT INTO item (id) VALUES (40), (50)")
+    assert run(session, "UPDATE item SET id = id + 1 RETURNING id") == (2, 0)
+    assert run(session, "UPDATE item SET id = id + 1 RETURNING id", column="id") == (2, 42 + 52)
+    assert run(session, "DELETE FROM item WHERE id = 42 RETURNING body") == (1, 0)
+    assert run(session, "DELETE FROM item WHERE id = 42 RETURNING id") == (0, 0)
+
+
+def test_a_transaction_is_kept_or_given_up_whole(adapter: DuckDbAdapter, session: DuckDbSession) -> None:
     other = adapter.connect()
     session.begin()
     run(session, INSERT, 1, "a")
@@ -69,7 +77,7 @@ def test_a_transaction_is_kept_or_given_up_whole(adapter: DuckAdapter, session: 
     other.close()
 
 
-def test_a_conflict_may_be_tried_again(adapter: DuckAdapter, session: DuckSession) -> None:
+def test_a_conflict_may_be_tried_again(adapter: DuckDbAdapter, session: DuckDbSession) -> None:
     run(session, INSERT, 1, "a")
     other = adapter.connect()
     session.begin()
@@ -84,7 +92,7 @@ def test_a_conflict_may_be_tried_again(adapter: DuckAdapter, session: DuckSessio
     other.close()
 
 
-def test_a_statement_is_stopped_at_its_cap(adapter: DuckAdapter, session: DuckSession) -> None:
+def test_a_statement_is_stopped_at_its_cap(adapter: DuckDbAdapter, session: DuckDbSession) -> None:
     free = adapter.connect()
     session.set_cap(0.2)
     with pytest.raises(StatementError) as caught:
@@ -105,13 +113,13 @@ def test_a_statement_is_stopped_at_its_cap(adapter: DuckAdapter, session: DuckSe
         ("SELECT ?", "not one statement with 0 parameters"),
     ],
 )
-def test_a_wrong_statement_is_one_line(session: DuckSession, sql: str, problem: str) -> None:
+def test_a_wrong_statement_is_one_line(session: DuckDbSession, sql: str, problem: str) -> None:
     with pytest.raises(StatementError, match=problem) as caught:
         run(session, sql)
     assert "\n" not in caught.value.message
 
 
-def test_files_are_loaded(adapter: DuckAdapter, session: DuckSession, tmp_path: Path) -> None:
+def test_files_are_loaded(adapter: DuckDbAdapter, session: DuckDbSession, tmp_path: Path) -> None:
     home = tmp_path / "home"
     text, parquet = home / "a.tbl", home / "it's.parquet"
     text.write_text('1|a "quoted" word|0.5\n2|b,c|1.5\n')
@@ -124,7 +132,9 @@ def test_files_are_loaded(adapter: DuckAdapter, session: DuckSession, tmp_path: 
 
 
 def test_limits_and_settings_are_sizes_of_the_engine(tmp_path: Path) -> None:
-    adapter = opened(tmp_path, {"checkpoint_threshold": "1MiB"}, Limits(memory_bytes=1 << 30, parallelism=1))
+    adapter = opened(
+        tmp_path, {"checkpoint_threshold": "1MiB"}, ResourceLimits(memory_bytes=1 << 30, parallelism=1)
+    )
     shown = adapter.settings()
     adapter.close()
     assert shown["threads"] == "1"
@@ -144,8 +154,8 @@ def test_a_bad_setting_is_named(tmp_path: Path, name: str, value: str, fix: str)
 
 
 def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
-    engine = DuckEngine("duckdb")
-    adapter = opened(tmp_path, limits=Limits(memory_bytes=100 << 20, parallelism=1))
+    engine = DuckDbEngine("duckdb")
+    adapter = opened(tmp_path, limits=ResourceLimits(memory_bytes=100 << 20, parallelism=1))
     adapter.execute(
         "CREATE TABLE t AS SELECT random() AS r, repeat('x', 50) || range AS t FROM range(1000000)"
     )
@@ -161,7 +171,7 @@ def test_files_are_told_by_name_also_those_that_spill(tmp_path: Path) -> None:
     assert set(roles.values()) == {Role.DATA, Role.TEMP}
 
 
-def test_counters_tell_commits(adapter: DuckAdapter, session: DuckSession) -> None:
+def test_counters_tell_commits(adapter: DuckDbAdapter, session: DuckDbSession) -> None:
     before = adapter.counters()
     adapter.execute("CREATE TABLE t AS SELECT random() AS r FROM range(1000000)")
     adapter.checkpoint()

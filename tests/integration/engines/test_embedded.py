@@ -16,7 +16,7 @@ import pytest
 from support.embedded_toy import ToyEngine, toy_path
 from support.engine_contract import ledger_names, until
 from tierwise.host import clean, ledger
-from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.base import ResourceLimits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -30,7 +30,7 @@ def findable(monkeypatch: pytest.MonkeyPatch) -> None:
 def engine(open_path: Path) -> Iterator[ToyEngine]:
     before = ledger_names()
     with ToyEngine("toy") as made:
-        made.limits = Limits(memory_bytes=1 << 25)
+        made.limits = ResourceLimits(memory_bytes=1 << 25)
         made.init({Role.SYSTEM: open_path})
         made.start()
         yield made
@@ -142,7 +142,7 @@ print(engine.server_pid, flush=True)
 os.kill(os.getpid(), 9)
 """
     completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    until(lambda: ledger.Identity.of(int(completed.stdout)) is None)
+    until(lambda: ledger.ProcessIdentity.of(int(completed.stdout)) is None)
     clean.clean()
     assert not list(open_path.iterdir())
 
@@ -167,13 +167,13 @@ except KeyboardInterrupt:
         time.sleep(0.2)
         owner.send_signal(signal.SIGINT)
         assert owner.stdout.read() == "interrupted\n"
-    assert ledger.Identity.of(pid) is None
+    assert ledger.ProcessIdentity.of(pid) is None
     assert not list(open_path.iterdir())
 
 
 def test_too_little_memory_is_refused(open_path: Path) -> None:
     engine = ToyEngine("toy")
-    engine.limits = Limits(memory_bytes=1 << 20)
+    engine.limits = ResourceLimits(memory_bytes=1 << 20)
     with pytest.raises(TierwiseError, match="engine toy cannot work in 1M of memory: give it 16M at least"):
         engine.init({Role.SYSTEM: open_path})
 

@@ -99,7 +99,7 @@ def test_a_bad_setting_is_named(case: EngineCase, directory: Path, fault: str) -
     before = ledger_names()
     with (
         pytest.raises(TierwiseError, match=f"setting {name}") as caught,
-        engines.create(case.name, {name: value}) as engine,
+        engines.create_engine(case.name, {name: value}) as engine,
     ):
         engine.init({Role.SYSTEM: directory})
         engine.start()
@@ -158,7 +158,7 @@ os.kill(os.getpid(), 9)
     assert completed.stdout, completed.stderr
     server_pid = int(completed.stdout)
     clean.clean()
-    assert ledger.Identity.of(server_pid) is None
+    assert ledger.ProcessIdentity.of(server_pid) is None
     assert not list(directory.iterdir())
 
 
@@ -179,10 +179,10 @@ def test_an_interrupted_stop_leaves_no_process(
         monkeypatch.setattr(processes.Process, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             engine.stop()
-    assert ledger.Identity.of(pid) is None
+    assert ledger.ProcessIdentity.of(pid) is None
     assert ledger_names() == before
 
 
 def test_an_unknown_engine_is_named_with_its_neighbour() -> None:
     with pytest.raises(TierwiseError, match="engine 'postgress' is unknown: did you mean postgres"):
-        engines.create("postgress")
+        engines.create_engine("postgress")

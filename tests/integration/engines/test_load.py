@@ -30,8 +30,8 @@ CUSTOMERS = 2500
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with (
-        ledger.directory("test-load", mode=0o711) as place,
-        engines.create("postgres", {"fsync": "off"}) as server,
+        ledger.make_directory("test-load", mode=0o711) as place,
+        engines.create_engine("postgres", {"fsync": "off"}) as server,
     ):
         places = {role: place / role.value for role in server.roles}
         for directory in places.values():

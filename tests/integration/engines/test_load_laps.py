@@ -83,9 +83,9 @@ def program() -> str:
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """A server with 1234 rows loaded and 1000 objects written by a lap of one client."""
     with ExitStack() as undo:
-        place = undo.enter_context(ledger.directory("test-laps", mode=0o711))
+        place = undo.enter_context(ledger.make_directory("test-laps", mode=0o711))
         try:
-            server = undo.enter_context(engines.create(request.param, SETTINGS[request.param]))
+            server = undo.enter_context(engines.create_engine(request.param, SETTINGS[request.param]))
         except TierwiseError as error:
             pytest.skip(f"{request.param}: {error}")
         places = {role: place / role.value for role in server.roles}

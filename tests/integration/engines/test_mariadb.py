@@ -15,8 +15,8 @@ from support.engine_cases.mariadb import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, until
 from support.engine_sessions import client_of, root_of
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.mariadb.binaries import MariadbBinaries, installed
+from tierwise.lab.engines.base import ResourceLimits
+from tierwise.lab.engines.mariadb.binaries import MariadbBinaries, installed_mariadb
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -29,7 +29,7 @@ SPILL = "SELECT count(*) FROM (SELECT DISTINCT body, id FROM item ORDER BY body 
 def engine() -> Iterator[MariadbEngine]:
     if reason := CASE.missing():
         pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
+    with open_directory() as directory, MariadbEngine("mariadb", installed_mariadb()) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         CASE.fill(made)
@@ -155,8 +155,8 @@ def test_called_by_root_the_server_is_another_user(engine: MariadbEngine) -> Non
 
 
 def test_too_little_memory_is_refused(engine: MariadbEngine) -> None:
-    small = engines.create("mariadb")
-    small.limits = Limits(memory_bytes=64 << 20)
+    small = engines.create_engine("mariadb")
+    small.limits = ResourceLimits(memory_bytes=64 << 20)
     with open_directory() as directory, pytest.raises(TierwiseError, match="64M of memory: give it 96M"):
         small.init({Role.SYSTEM: directory})
 
@@ -164,7 +164,7 @@ def test_too_little_memory_is_refused(engine: MariadbEngine) -> None:
 @pytest.mark.parametrize("name", ["datadir", "log-bin", "innodb_undo_directory", "tmpdir"])
 def test_settings_that_the_placement_needs_are_refused(name: str, engine: MariadbEngine) -> None:
     with pytest.raises(TierwiseError, match=f"setting {name} is not among those"):
-        engines.create("mariadb", {name: "1"})
+        engines.create_engine("mariadb", {name: "1"})
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_value_that_the_server_would_change_is_refused(
     engine: MariadbEngine, setting: str, value: str
 ) -> None:
     with open_directory() as directory, pytest.raises(TierwiseError, match=f"setting {setting}: "):
-        engines.create("mariadb", {setting: value}).init({Role.SYSTEM: directory})
+        engines.create_engine("mariadb", {setting: value}).init({Role.SYSTEM: directory})
 
 
 def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,4 +184,4 @@ def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tierwise.host.programs.SYSTEM_PATH", "")
     with pytest.raises(TierwiseError, match=r"not installed: mariadbd, .*: apt-get install mariadb-server"):
-        installed()
+        installed_mariadb()

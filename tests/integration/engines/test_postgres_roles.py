@@ -14,7 +14,7 @@ from support.engine_cases.postgres import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, rows_of, until
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -28,7 +28,7 @@ SEGMENT = "000000010000000000000007"
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if reason := request.param.missing():
         pytest.skip(reason)
-    with open_directory() as directory, engines.create(request.param.name, SETTINGS) as made:
+    with open_directory() as directory, engines.create_engine(request.param.name, SETTINGS) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         CASE.fill(made, rows=20_000)
@@ -37,7 +37,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def alone() -> Iterator[PostgresEngine]:
-    with open_directory() as directory, PostgresEngine("postgres", embedded()) as made:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres()) as made:
         made.init(places_in(directory, made.roles - {Role.ARCHIVE}))
         made.start()
         yield made
@@ -90,7 +90,7 @@ def test_a_second_member_goes_on_after_a_crash_and_its_loss_is_told(engine: Engi
 )
 def test_settings_that_are_not_the_servers_are_checked(settings: dict[str, str], message: str) -> None:
     with pytest.raises(TierwiseError, match=message):
-        PostgresEngine("postgres", embedded(), settings)
+        PostgresEngine("postgres", embedded_postgres(), settings)
 
 
 def file_of(engine: PostgresEngine, relation: str) -> Path:

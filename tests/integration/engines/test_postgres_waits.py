@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from support.engine_contract import open_directory
-from tierwise.capture.postgres import _EVENTS, classify
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.capture.postgres_waits import _EVENTS, classify_session
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 from tierwise.results import WaitClass, WaitProfile
@@ -24,7 +24,7 @@ from tierwise.results import WaitClass, WaitProfile
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[PostgresEngine]:
-    with open_directory() as path, PostgresEngine("postgres", embedded()) as made:
+    with open_directory() as path, PostgresEngine("postgres", embedded_postgres()) as made:
         made.init({Role.SYSTEM: path})
         made.start()
         yield made
@@ -46,7 +46,7 @@ def test_every_wait_for_the_log_or_for_data_files_has_a_class(engine: PostgresEn
             " WHERE type = 'IO' AND name ~ '^(DataFile|Slru|Wal(Sync|Write|Init))'"
         ).fetchall()
     assert len(rows) > 15
-    assert not [row for row in rows if classify("active", *row, "S") == "other"]
+    assert not [row for row in rows if classify_session("active", *row, "S") == "other"]
 
 
 @contextlib.contextmanager
@@ -103,7 +103,7 @@ def test_sampled_processor_time_agrees_with_the_kernel(engine: PostgresEngine, t
     sessions = 6
     script = tmp_path / "work_and_rest.sql"
     script.write_text(WORK_AND_REST)
-    pgbench = str(embedded().bin / "pgbench")
+    pgbench = str(embedded_postgres().bin / "pgbench")
     # It is ended below.
     command = [pgbench, "-n", "-f", str(script), "-c", str(sessions), "-T", "600", engine.dsn()]
     load = subprocess.Popen(

@@ -15,11 +15,11 @@ import pytest
 from support.engine_contract import until
 from support.paths import TESTS
 from support.rocksdb_pilots import INSERT, PILOT, opened
-from tierwise.lab.engines.objects import store
-from tierwise.lab.engines.objects.operations import Value, parse_kind
-from tierwise.lab.engines.objects.store import ObjectClient
+from tierwise.lab.engines.objects import object_store
+from tierwise.lab.engines.objects.object_dialect import Value, parse_kind
+from tierwise.lab.engines.objects.object_store import ObjectClient
 from tierwise.lab.engines.rocksdb.adapter import GroupCommit, RocksAdapter
-from tierwise.lab.engines.rocksdb.files import role_of
+from tierwise.lab.engines.rocksdb.file_roles import rocksdb_file_role
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.placement import Role
 
@@ -140,7 +140,7 @@ def test_keys_sort_as_their_values_do() -> None:
         ["", "a", "a\0", "a\0b", "aa", "b"],
         [-2.5, -0.5, 0.0, 3.25],
     ):
-        keys = [store.object_key(kind, value) for value in values]
+        keys = [object_store.object_key(kind, value) for value in values]
         assert keys == sorted(keys)
         assert not any(longer.startswith(key) for key, longer in itertools.pairwise(keys))
 
@@ -187,8 +187,8 @@ def test_each_role_has_its_files_and_they_are_told_by_name(tmp_path: Path) -> No
     for role in (Role.LOG, Role.DATA, Role.SYSTEM):
         names = list((tmp_path / role).iterdir())
         assert names, role
-        assert {role_of(path) for path in names} == {role}, names
-    assert not [path for path in (tmp_path / "home").iterdir() if path.is_file() and role_of(path)]
+        assert {rocksdb_file_role(path) for path in names} == {role}, names
+    assert not [path for path in (tmp_path / "home").iterdir() if path.is_file() and rocksdb_file_role(path)]
     adapter.close()
 
 
@@ -265,8 +265,8 @@ def test_counters_tell_log_blocks_and_commits(adapter: RocksAdapter) -> None:
 
 
 def test_the_file_of_named_options_is_none_of_the_database() -> None:
-    assert role_of(Path("/tmp/rocksdb-home-ab/own/options/OPTIONS-000001")) is None
-    assert role_of(Path("/mnt/hdd/rocksdb-data-ab/OPTIONS-000007")) is Role.SYSTEM
+    assert rocksdb_file_role(Path("/tmp/rocksdb-home-ab/own/options/OPTIONS-000001")) is None
+    assert rocksdb_file_role(Path("/mnt/hdd/rocksdb-data-ab/OPTIONS-000007")) is Role.SYSTEM
 
 
 def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:

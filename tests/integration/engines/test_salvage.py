@@ -8,10 +8,10 @@ from tierwise.lab import engines
 from tierwise.model.errors import TierwiseError
 
 
-@pytest.mark.parametrize("name", engines.names())
+@pytest.mark.parametrize("name", engines.engine_names())
 def test_a_step_names_roles_of_its_engine_and_its_source(name: str) -> None:
     try:
-        engine = engines.create(name)
+        engine = engines.create_engine(name)
     except TierwiseError as error:
         pytest.skip(str(error))
     instructions = engine.guide()

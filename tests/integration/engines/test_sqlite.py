@@ -12,7 +12,7 @@ import pytest
 from support.engine_cases.sqlite import CASES
 from support.engine_contract import Load, files_under, open_directory, places_in, rows_of
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Engine, Limits
+from tierwise.lab.engines.base import Engine, ResourceLimits
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -21,9 +21,9 @@ ROWS = 3000
 
 
 @contextmanager
-def running(limits: Limits | None = None, **settings: str) -> Iterator[Engine]:
-    with open_directory() as directory, engines.create("sqlite", settings) as engine:
-        engine.limits = limits or Limits()
+def running(limits: ResourceLimits | None = None, **settings: str) -> Iterator[Engine]:
+    with open_directory() as directory, engines.create_engine("sqlite", settings) as engine:
+        engine.limits = limits or ResourceLimits()
         engine.init(places_in(directory, engine.roles))
         engine.start()
         yield engine
@@ -92,7 +92,7 @@ def test_a_cold_page_is_read_once_by_each_client() -> None:
 
 
 def test_all_clients_share_the_memory_that_the_engine_is_given() -> None:
-    limits = Limits(memory_bytes=32 << 20, parallelism=4)
+    limits = ResourceLimits(memory_bytes=32 << 20, parallelism=4)
     with running(limits) as engine:
         settings = engine.settings()
         assert settings["cache_size"] == str(-(8 << 10))

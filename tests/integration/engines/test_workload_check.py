@@ -24,7 +24,7 @@ from tierwise.lab.studies.runner import workload_check
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.results.records import Tried
+from tierwise.results.result_schema import CheckOutcome
 
 EXAMPLES = ROOT / "examples"
 
@@ -133,24 +133,27 @@ def test_bad_input_gives_one_line(arguments: list[str], message: str) -> None:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Engine]:
-    with ledger.directory("test-workloads", mode=0o711) as place, engines.create("postgres") as engine:
+    with (
+        ledger.make_directory("test-workloads", mode=0o711) as place,
+        engines.create_engine("postgres") as engine,
+    ):
         engine.init({Role.SYSTEM: place})
         engine.start()
         yield engine
 
 
-def try_on(engine: Engine, name: str) -> list[Tried]:
+def try_on(engine: Engine, name: str) -> list[CheckOutcome]:
     """Try a workload out, then drop its tables."""
     workload = Workload.load(name)
-    _, program = workload_check.smallest(workload, engine.dialect)
-    tried = list(workload_check.try_on(engine, workload, program))
+    _, program = workload_check.least_workable_scale(workload, engine.dialect)
+    tried = list(workload_check.check_on_engine(engine, workload, program))
     tables = [match[1] for _, sql in program.schema if (match := re.match(r"CREATE TABLE (\w+)", sql))]
     engine.execute_schema([(Role.DATA, f"DROP TABLE {', '.join(tables)}")])
     assert [check.problem for check in tried] == [None] * len(tried)
     return tried
 
 
-def checksums(tried: list[Tried]) -> dict[str, int]:
+def checksums(tried: list[CheckOutcome]) -> dict[str, int]:
     """By lap."""
     laps = [check for check in tried if check.name.startswith("lap ")]
     return {lap.name[4:]: int(lap.note.rpartition("checksum ")[2]) for lap in laps}
@@ -193,9 +196,9 @@ def test_poleposition_s_checksums(server: Engine, name: str) -> None:
 )
 def test_checksums_on_other_engines(name: str, engine: str) -> None:
     try:
-        engines.create(engine)
+        engines.create_engine(engine)
     except TierwiseError as error:
         pytest.skip(str(error))
-    tried = list(workload_check.try_out(Workload.load(name), engine))
+    tried = list(workload_check.check_on_new_database(Workload.load(name), engine))
     each_once = dict.fromkeys(["create", "read", "update", "delete"], 20)
     assert checksums(tried) == PAPERS_CHECKSUMS.get(name, each_once)

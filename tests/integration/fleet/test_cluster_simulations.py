@@ -16,12 +16,12 @@ from support.fleet_factory import EXAMPLES, GP3, NVME
 from support.validation_factory import row
 from tierwise.cli import app
 from tierwise.cluster import simulations
-from tierwise.cluster.dask_executor import executor
-from tierwise.cluster.simulations import PredictTask, simulated
-from tierwise.lab.validation.answers import OpenedRecording
+from tierwise.cluster.dask_executor import open_executor
+from tierwise.cluster.simulations import SimulationTask, run_simulations
+from tierwise.lab.validation.recording_answers import OpenedRecording
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import Executor
-from tierwise.predict import ModelError, Predictor, Scenario, rank
+from tierwise.predict import ModelError, Predictor, Scenario, rank_placements
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow")),
@@ -32,7 +32,7 @@ UPDATES = EXAMPLES / "keyed-update"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Executor]:
-    with executor("local", 2) as pool:
+    with open_executor("local", 2) as pool:
         yield pool
 
 
@@ -42,12 +42,12 @@ def on_cluster(engine: Executor, path: Path, seeds: int = 2) -> Predictor:
     return predictor
 
 
-def dies_once(task: PredictTask) -> str:
+def dies_once(task: SimulationTask) -> str:
     """Ends the worker of the first task that finds no mark."""
     try:
         Path(task.uri).with_suffix(".died").touch(exist_ok=False)
     except FileExistsError:
-        return simulated(task)
+        return run_simulations(task)
     os.kill(os.getpid(), signal.SIGKILL)
     return ""
 
@@ -59,9 +59,9 @@ def test_a_cluster_answers_as_this_process_does(cluster: Executor, tmp_path: Pat
     parts: list[tuple[int, int]] = []
     there.replayer.progress = lambda done, of: parts.append((done, of))
     devices = [str(own), GP3]
-    expected = rank(here, devices)
+    expected = rank_placements(here, devices)
     own.unlink()  # this process has read it; the workers get its text
-    assert rank(there, devices) == expected and expected.tried == 16
+    assert rank_placements(there, devices) == expected and expected.tried == 16
     assert [done for done, of in parts if of == 16] == [*range(1, 17), 16]
     refused = Scenario(cores=1, placement={"log": "nvme-dc"})
     assert there.predict([refused, Scenario()]) == here.predict([refused, Scenario()])
@@ -95,7 +95,7 @@ def test_a_worker_that_dies_costs_no_answer(
     path = tmp_path / "shop"
     shutil.copytree(UPDATES, path)
     predictor = on_cluster(cluster, path)
-    monkeypatch.setattr(simulations, "simulated", dies_once)
+    monkeypatch.setattr(simulations, "run_simulations", dies_once)
     expected = Predictor.open(path, seeds=2).predict([Scenario(placement={"log": NVME})])
     assert predictor.predict([Scenario(placement={"log": NVME})]) == expected
     assert path.with_suffix(".died").exists()

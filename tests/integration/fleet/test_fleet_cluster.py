@@ -23,13 +23,13 @@ from support.fleet_command import invoke
 from support.fleet_factory import EXAMPLES, GP3, NVME, write_recordings
 from tierwise.advise import AdviceOptions
 from tierwise.cluster import dask_executor
-from tierwise.cluster.dask_executor import Dask, connected, executor
-from tierwise.fleet.advice import advise_fleet
-from tierwise.fleet.catalogue import catalogue
+from tierwise.cluster.dask_executor import DaskExecutor, connect_to_dask, open_executor
+from tierwise.fleet.fleet_advice import advise_fleet
+from tierwise.fleet.fleet_databases import find_recordings
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
-from tierwise.model.executor import Executor, Lost, Threads, usable
+from tierwise.model.executor import Executor, LostTask, ThreadExecutor, usable_processors
 
 pytestmark = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("cryptography", "distributed", "pyarrow", "scipy")),
@@ -46,7 +46,7 @@ def listening_before() -> set[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def cluster(listening_before: set[tuple[str, int]]) -> Iterator[Executor]:
-    with executor("local", 2) as pool:
+    with open_executor("local", 2) as pool:
         yield pool
 
 
@@ -81,7 +81,7 @@ def dies(task: tuple[int, Path]) -> int:
 
 
 def share(_: int) -> int:
-    return usable()
+    return usable_processors()
 
 
 def refuse(_: int) -> int:
@@ -89,13 +89,13 @@ def refuse(_: int) -> int:
 
 
 def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) -> None:
-    tasks, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
+    tasks, _ = find_recordings([f"{write_recordings(tmp_path / 'recordings')}/*"])
     own = tmp_path / "own.toml"
     own.write_text(f'like = "{NVME}"\n[price]\nusd = 100\n[source]\nprice = "a list of prices"\n')
     asked = AdviceOptions([str(own), GP3])
     tally: list[tuple[int, int]] = []
     options = {"seeds": SEEDS, "progress": lambda done, of: tally.append((done, of))}
-    here = advise_fleet(tasks, asked, Threads(), **options)
+    here = advise_fleet(tasks, asked, ThreadExecutor(), **options)
     own.unlink()  # this process has read it; the workers get its text
     there = advise_fleet(tasks, asked, cluster, **options)
     assert here == there and len(here.databases) == 2 and len(here.left_out) == 2
@@ -107,7 +107,7 @@ def test_only_this_program_can_reach_a_local_cluster(
 ) -> None:
     of_the_cluster = listening() - listening_before
     assert len(of_the_cluster) >= 3 and {address for address, _ in of_the_cluster} == {"127.0.0.1"}
-    assert isinstance(cluster, Dask)
+    assert isinstance(cluster, DaskExecutor)
     address = cluster._client.scheduler.address
     assert address.startswith("tls://")
     stranger = f"from distributed import Client; Client({address!r}, timeout=3)"
@@ -122,21 +122,25 @@ def test_a_task_uses_one_processor_of_its_worker(cluster: Executor) -> None:
 def test_a_dead_worker_costs_no_result(cluster: Executor, tmp_path: Path) -> None:
     completed = dict(cluster.run(dies, [(number, tmp_path) for number in range(4)]))
     lost = completed.pop(2)
-    assert isinstance(lost, Lost) and "died" in lost.problem
+    assert isinstance(lost, LostTask) and "died" in lost.problem
     assert completed == {0: 0, 1: 10, 3: 30}
 
 
 def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
     soon = import_module("dask").config.set({"distributed.deploy.lost-worker-timeout": "1s"})
-    with soon, dask_executor._local(1) as local, connected(local.scheduler_address, local.security) as client:
+    with (
+        soon,
+        dask_executor._local_cluster(1) as local,
+        connect_to_dask(local.scheduler_address, local.security) as client,
+    ):
         (nanny,) = local.workers.values()
         local.sync(nanny.close)
-        assert dict(Dask(client).run(share, [0])) == {0: 1}
+        assert dict(DaskExecutor(client).run(share, [0])) == {0: 1}
 
 
 def test_a_local_cluster_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with executor("local", 1) as pool:
+    with open_executor("local", 1) as pool:
         assert dict(pool.run(share, [0])) == {0: 1}
         assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["tierwise"]
     assert not list(tmp_path.iterdir())
@@ -210,7 +214,9 @@ def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> N
 
     def start(*arguments: str) -> None:
         command = [sys.executable, "-m", *arguments]
-        environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
+        # Dask may keep the variable of a local cluster.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+        environment["DASK_TEMPORARY_DIRECTORY"] = str(tmp_path)
         started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
 
     try:
@@ -223,7 +229,17 @@ def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> N
         address = json.loads(file.read_text())["address"]
         asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
         assert json.loads(invoke(*asked, "--scheduler", address)) == json.loads(invoke(*asked))
-        with executor(address, None) as there:
+        (tmp_path / "tierwise.py").write_text("")  # the module of a worker that lacks the package
+        start("distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny", *quiet)
+        with connect_to_dask(address, None) as client:
+            client.wait_for_workers(2, timeout=60)
+        with (
+            pytest.raises(HostError, match=r"--scheduler: worker \S+ lacks tierwise"),
+            open_executor(address, None),
+        ):
+            pass
+        started.pop().kill()
+        with open_executor(address, None) as there:
             with pytest.raises(HostError, match="on scheduler and workers"):
                 list(there.run(share, [0]))  # a function of this file, which they cannot import
             with pytest.raises(TierwiseError, match="the scheduler ended"):

@@ -33,20 +33,20 @@ def run_and_kill(script: str) -> None:
 
 
 def is_running(pid: int) -> bool:
-    return ledger.Identity.of(pid) is not None
+    return ledger.ProcessIdentity.of(pid) is not None
 
 
 def test_a_zombie_is_dead() -> None:
     with subprocess.Popen(["true"]) as process:
         deadline = time.monotonic() + 60
-        while ledger.Identity.of(process.pid) and time.monotonic() < deadline:
+        while ledger.ProcessIdentity.of(process.pid) and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert ledger.Identity.of(process.pid) is None
+        assert ledger.ProcessIdentity.of(process.pid) is None
 
 
 def test_what_a_live_owner_has_is_left_alone() -> None:
     process = processes.start("sleeper", ["sleep", "100"])
-    with ledger.directory("kept") as path:
+    with ledger.make_directory("kept") as path:
         assert clean() == []
         assert path.is_dir() and process.running
     process.kill()
@@ -59,7 +59,7 @@ def test_a_dead_owners_processes_and_directories_go(tmp_path: Path) -> None:
         import time
         from pathlib import Path
         from tierwise.host import ledger, processes
-        path = ledger.directory("left").path
+        path = ledger.make_directory("left").path
         (path / "full").write_text("x")
         script = "setsid sh -c 'echo $$ >> {pids}; sleep 100' & echo $$ >> {pids}; sleep 100"
         processes.start("family", ["sh", "-c", script])
@@ -82,7 +82,9 @@ def test_a_process_that_left_its_session_and_environment_is_still_found() -> Non
 
 
 def test_many_cleaners_at_once_undo_everything_once(own_ledger: Path) -> None:
-    run_and_kill("import time; from tierwise.host import ledger; [ledger.directory('d') for _ in range(20)]")
+    run_and_kill(
+        "import time; from tierwise.host import ledger; [ledger.make_directory('d') for _ in range(20)]"
+    )
     script = "import json; from tierwise.host.clean import clean; print(json.dumps(clean()))"
     cleaners = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) for _ in range(4)]
     lines = [line for cleaner in cleaners for line in json.loads(cleaner.communicate()[0])]

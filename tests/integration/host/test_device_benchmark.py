@@ -8,10 +8,10 @@ import pytest
 
 from support.study_texts import BENCHMARK, PATTERNS, finished
 from tierwise.lab import studies as study
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.benchmark import title_of
-from tierwise.lab.cli.report import read_study, write_report
-from tierwise.lab.report.study.document import benchmark_table
+from tierwise.lab.analysis.device_benchmark import pattern_title
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.cli.report import read_study_results, write_study_page
+from tierwise.lab.report.study.study_document import benchmark_table
 from tierwise.results import RunResult
 
 
@@ -21,7 +21,9 @@ def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResu
     (directory / "device").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
-        on_own = finished(study.parse(BENCHMARK, "s.toml").on_own_storage(directory / "device"), directory)
+        on_own = finished(
+            study.parse_study(BENCHMARK, "s.toml").on_own_storage(directory / "device"), directory
+        )
     assert list((directory / "device").iterdir()) == []
     return on_own
 
@@ -39,10 +41,10 @@ def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None
 
 def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> None:
     directory, _ = on_own
-    answer = build_answer(*read_study(directory))
-    page = write_report(answer, directory / "report.html").read_text("utf-8")
+    answer = build_study_answer(*read_study_results(directory))
+    page = write_study_page(answer, directory / "report.html").read_text("utf-8")
     for pattern in PATTERNS:
-        assert title_of(pattern) in page
+        assert pattern_title(pattern) in page
     assert "Does a flush reach the medium?" in page and "Log wait" not in page
     (comparison,) = answer.comparisons
     assert comparison.benchmark is not None
@@ -54,5 +56,5 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
 def test_an_unknown_pattern_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.lab.studies.runner.pattern_run.FILE_BYTES", 16 << 20)
     text = BENCHMARK.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
-    _, results = finished(study.parse(text, "s.toml").on_own_storage(tmp_path), tmp_path)
+    _, results = finished(study.parse_study(text, "s.toml").on_own_storage(tmp_path), tmp_path)
     assert results[0].status == "failed" and "sideways-4k" in results[0].problems[0]

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from support.engine_contract import open_directory
-from tierwise.capture.target import program_of
-from tierwise.host.cpu import process_cpu_s, tree_cpu_s
-from tierwise.host.ledger import Identity
+from tierwise.capture.target import program_of_process
+from tierwise.host.cpu import process_cpu_s, process_tree_cpu_s
+from tierwise.host.ledger import ProcessIdentity
 from tierwise.host.mounts import _users
 from tierwise.host.processes import _process_table
 from tierwise.host.users import ACCOUNT, ServerUser, server_user, unreachable_part
@@ -47,7 +47,7 @@ def test_live_and_ended_children_count_once() -> None:
         own_s, child_s, with_live_s = (
             process_cpu_s(parent.pid),
             process_cpu_s(child_pid),
-            tree_cpu_s(parent.pid),
+            process_tree_cpu_s(parent.pid),
         )
         assert own_s is not None and child_s is not None and with_live_s is not None
         assert child_s >= 0.29
@@ -56,13 +56,13 @@ def test_live_and_ended_children_count_once() -> None:
         parent.stdin.write(b"x\n")
         parent.stdin.flush()
         assert parent.stdout.readline() == b"reaped\n"
-        reaped_s = tree_cpu_s(parent.pid)
+        reaped_s = process_tree_cpu_s(parent.pid)
         assert reaped_s is not None
         assert with_live_s - TICKS_S <= reaped_s < with_live_s + 0.3, "neither lost nor counted twice"
     finally:
         parent.kill()
         parent.wait()
-    assert tree_cpu_s(parent.pid) is None
+    assert process_tree_cpu_s(parent.pid) is None
     assert process_cpu_s(parent.pid) is None
 
 
@@ -101,11 +101,11 @@ def test_a_process_whose_name_is_cut_amid_a_character_is_read_like_any_other() -
     process = subprocess.Popen([sys.executable, "-c", renames], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None and process.stdout.readline() == b"\n"
-        name = program_of(process.pid)
+        name = program_of_process(process.pid)
         assert name == "dump\N{REPLACEMENT CHARACTER}"
         assert _users(lambda folder: folder.name == str(process.pid)) == {process.pid: name}
         assert _process_table()[process.pid][0] == os.getpid()
-        identity = Identity.of(process.pid)
+        identity = ProcessIdentity.of(process.pid)
         assert identity is not None and identity.alive
     finally:
         process.communicate(b"\n")

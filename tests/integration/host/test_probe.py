@@ -17,21 +17,21 @@ from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.host import ledger
 from tierwise.host.clean import clean
-from tierwise.probe import Options, ProbeReport, middle, probe
-from tierwise.probe.samples import CRYSTALDISKMARK
-from tierwise.report.devices import probe_document
+from tierwise.probe import ProbeOptions, ProbeReport, median_rate_repeat, probe_device
+from tierwise.probe.probe_samples import CRYSTALDISKMARK
+from tierwise.report.device_report import probe_document
 from tierwise.report.render import to_markdown
 from tierwise.results import PatternResult
 
 MIB = 1 << 20
-QUICK = Options(seconds=5, size_bytes=32 * MIB, repeats=2)
+QUICK = ProbeOptions(seconds=5, size_bytes=32 * MIB, repeats=2)
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> ProbeReport:
     directory = tmp_path_factory.mktemp("probed")
     (directory / "precious").write_text("mine")
-    result = probe(directory, QUICK)
+    result = probe_device(directory, QUICK)
     assert [path.name for path in directory.iterdir()] == ["precious"]
     assert (directory / "precious").read_text() == "mine"
     return result
@@ -49,7 +49,7 @@ def test_every_line_is_measured_as_often_as_asked(report: ProbeReport) -> None:
 def test_the_text_shows_the_median_latency_of_every_line(report: ProbeReport) -> None:
     shown = to_markdown(probe_document(report))
     for name, results in report.patterns.items():
-        middle_result = middle(results)
+        middle_result = median_rate_repeat(results)
         p50_us = (middle_result.read or middle_result.write).p50_us  # type: ignore[union-attr]
         assert f"{p50_us:,.{1 if p50_us < 100 else 0}f}" in shown, name
     assert f"flush: {report.flush.verdict}" in shown
@@ -72,7 +72,7 @@ def latency_us(pattern_result: PatternResult) -> float:
 
 def test_profile_is_accepted_and_names_its_measurements(report: ProbeReport, tmp_path: Path) -> None:
     assert report.profile is not None
-    profile = profiles.parse(report.profile, tmp_path / "fitted.toml")
+    profile = profiles.parse_profile(report.profile, tmp_path / "fitted.toml")
     size_bytes = shutil.disk_usage(report.path).total
     assert profile.capacity_bytes == pytest.approx(size_bytes, rel=0.01), (
         "of the file system, not of the test file"

@@ -10,7 +10,7 @@ from support.paths import RECORDINGS
 from tierwise.advise import AdviceOptions, advise
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
-from tierwise.report.recording.decision_words import headline
+from tierwise.report.recording.decision_words import decision_headline
 
 FOLDER = RECORDINGS
 RECORDINGS = sorted(file.parent for file in FOLDER.glob("*/about.json"))
@@ -37,7 +37,7 @@ def test_an_example_predicts_and_advises(path: Path) -> None:
     (answer,) = predictor.predict([Scenario(placement={"all": "nvme-dc"})])
     assert answer.refused is None
     assert answer.faster
-    assert "ssd-nvme-dc" in headline(advise(predictor, AdviceOptions(["nvme-dc"])))
+    assert "ssd-nvme-dc" in decision_headline(advise(predictor, AdviceOptions(["nvme-dc"])))
 
 
 @pytest.mark.parametrize("emulated", [False, True])

@@ -8,8 +8,8 @@ from support import own_servers
 from support.engine_contract import until
 from support.fake_replay import about
 from support.own_servers import OwnServer
-from tierwise.predict import settings
-from tierwise.predict.settings import ChosenSetting
+from tierwise.predict import database_settings
+from tierwise.predict.database_settings import ChosenSetting
 
 BY_SQL = ("wal_compression", "max_wal_size", "checkpoint_timeout")
 
@@ -25,7 +25,7 @@ def typed(server: OwnServer, steps: str) -> None:
 
 
 def tried(engine: str, recorded: dict[str, str]) -> dict[str, ChosenSetting]:
-    advised = settings.not_predicted(about(engine=engine, settings=recorded))
+    advised = database_settings.unpredicted_settings(about(engine=engine, settings=recorded))
     return {setting.setting.name: setting for setting in advised}
 
 

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from support.fake_replay import predictor
 from support.paths import RECORDINGS, ROOT
-from tierwise.advise import AdviceOptions, Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, PaymentTerms, advise
 from tierwise.cli import app
-from tierwise.predict import resolve
-from tierwise.predict.together import MOVES
-from tierwise.report.advice import Subject, advice_page, subject
+from tierwise.predict import resolve_device
+from tierwise.predict.inseparable_roles import MOVES
+from tierwise.report.advice import AdviceSurvey, advice_page, survey_advice
 
 EXAMPLES = RECORDINGS
 TOOLS = ROOT / "tools"
@@ -30,18 +30,18 @@ MOST_BYTES = 1_500_000
 
 
 @cache
-def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
+def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> AdviceSurvey:
     toy = predictor()
     advice = advise(toy, AdviceOptions(devices, budget, Goal.parse(goal) if goal else None))
-    return subject(toy, advice, Terms(), Path("shop"))
+    return survey_advice(toy, advice, PaymentTerms(), Path("shop"))
 
 
 def test_4096_placements_fit_into_one_file() -> None:
     toy = predictor()
     wide = advise(toy, AdviceOptions(FEW)).model_copy(
-        update={"devices": [resolve(name).name for name in MANY]}
+        update={"devices": [resolve_device(name).name for name in MANY]}
     )
-    many = subject(toy, wide, Terms(), Path("shop"))
+    many = survey_advice(toy, wide, PaymentTerms(), Path("shop"))
     assert len(many.survey.predictions) == 4096
     assert len(advice_page(many).encode()) <= MOST_BYTES
 

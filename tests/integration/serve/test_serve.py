@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
-from tierwise.serve.recordings import ServedRecordings
-from tierwise.serve.refinement import Answer, Refinement
-from tierwise.serve.server import listen, serve
-from tierwise.serve.simulator import Simulator
+from tierwise.serve.page_server import listening_socket, serve_recordings
+from tierwise.serve.refinement import AnswerRefinement, RefinedAnswer
+from tierwise.serve.served_recordings import ServedRecordings
+from tierwise.serve.simulation_queue import SimulationQueue
 
 SLOW = {"clients": 2000, "cores": 64, "placement": {"log": "ssd-nvme-dc"}}
 """Its simulations take long enough to be overtaken."""
@@ -175,13 +176,13 @@ def test_a_new_question_cancels_the_former(server: LiveServer) -> None:
 
 
 @pytest.fixture
-def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simulator]]:
+def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, SimulationQueue]]:
     """A server in this process, so that its parts can be held; its page is empty."""
-    monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "")
-    simulator = Simulator()
-    listening = listen("127.0.0.1", 0)
+    monkeypatch.setattr("tierwise.serve.served_recordings.make_live_page", lambda *_: "")
+    simulator = SimulationQueue()
+    listening = listening_socket("127.0.0.1", 0)
     recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(recordings, simulator, listening, "127.0.0.1")
+    running = serve_recordings(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     yield LiveServer(running.url, None), simulator
@@ -192,9 +193,9 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simula
 
 def test_a_replaced_recording_has_a_page_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pages = iter(["old", "new"])
-    monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: next(pages))
+    monkeypatch.setattr("tierwise.serve.served_recordings.make_live_page", lambda *_: next(pages))
     file = Path(shutil.copytree(RECORDING, tmp_path / "one")) / "about.json"
-    simulator = Simulator()
+    simulator = SimulationQueue()
     served = ServedRecordings([file.parent], AdviceOptions(["nvme-dc"]), simulator)
     assert served.opened(1).result().page == b"old"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"started_at": "2026-01-02T03:04:05Z"}))
@@ -205,18 +206,18 @@ def test_a_replaced_recording_has_a_page_of_its_own(tmp_path: Path, monkeypatch:
 
 
 def test_who_leaves_cancels_the_question(
-    inside: tuple[LiveServer, Simulator], monkeypatch: pytest.MonkeyPatch
+    inside: tuple[LiveServer, SimulationQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, simulator = inside
     released = threading.Event()
 
-    class Held(Refinement):
-        def simulate_next(self) -> Answer | None:
+    class Held(AnswerRefinement):
+        def simulate_next(self) -> RefinedAnswer | None:
             if not self.waits_for_first:
                 released.wait(60)
             return super().simulate_next()
 
-    monkeypatch.setattr("tierwise.serve.app.Refinement", Held)
+    monkeypatch.setattr("tierwise.serve.live_app.AnswerRefinement", Held)
     asked = server.question("a", clients=2)
     assert json.loads(asked.readline())["stage"] == "first"
     assert simulator.waiting == 1
@@ -226,7 +227,7 @@ def test_who_leaves_cancels_the_question(
 
 
 def test_who_leaves_within_the_body_is_no_defect(
-    inside: tuple[LiveServer, Simulator], caplog: pytest.LogCaptureFixture
+    inside: tuple[LiveServer, SimulationQueue], caplog: pytest.LogCaptureFixture
 ) -> None:
     server, _ = inside
     head = f"POST /{server.token}/1/ask HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 100\r\n"
@@ -237,18 +238,33 @@ def test_who_leaves_within_the_body_is_no_defect(
     assert not caplog.records
 
 
+def test_a_body_without_an_end_is_refused_and_its_connection_closed(
+    inside: tuple[LiveServer, SimulationQueue], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tierwise.serve.live_app.BODY_WITHIN_S", 0.2)
+    server, _ = inside
+    head = f"POST /{server.token}/1/ask HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 100\r\n"
+    with socket.create_connection(("127.0.0.1", int(server.host.rpartition(":")[2])), 30) as slow:
+        slow.sendall(f"{head}Content-Type: application/json\r\n\r\n{{".encode())
+        answer = slow.recv(4096)
+        answered = time.monotonic()
+        answer += b"".join(iter(lambda: slow.recv(4096), b""))
+        assert time.monotonic() - answered < 3, "not when an idle connection is closed, after 5 s"
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
 def test_a_defect_is_told_without_its_trace(
-    inside: tuple[LiveServer, Simulator], monkeypatch: pytest.MonkeyPatch
+    inside: tuple[LiveServer, SimulationQueue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("secret")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tierwise.serve.app.questions.read", broken)
+        patch.setattr("tierwise.serve.live_app.page_questions.read_question", broken)
         reply = inside[0].post(body(clients=2))
     assert reply.status == 500
     assert "secret" not in reply.text and "Traceback" not in reply.text and json.loads(reply.text)["fix"]
-    monkeypatch.setattr(Refinement, "simulate_next", broken)
+    monkeypatch.setattr(AnswerRefinement, "simulate_next", broken)
     (line,) = inside[0].answers("b", clients=2)
     assert "secret" not in str(line) and line["error"]["fix"]
 
@@ -260,6 +276,27 @@ def test_an_interrupt_ends_it_with_status_0_while_pages_are_made(number: int) ->
         assert started.process
         started.process.send_signal(number)
         assert started.process.wait(60) == 0
+
+
+def test_its_end_answers_who_waits_for_a_page(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr("tierwise.serve.served_recordings.make_live_page", lambda *_: str(released.wait(60)))
+    simulator, listening = SimulationQueue(), listening_socket("127.0.0.1", 0)
+    recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
+    running = serve_recordings(recordings, simulator, listening, "127.0.0.1")
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    server = LiveServer(running.url, None)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(server.get, f"/{server.token}/1/")
+        until(lambda: running._server.server_state.tasks)
+        running.stop()
+        assert waiting.result(60).status == 503
+    released.set()
+    thread.join(60)
+    assert not thread.is_alive() and not caplog.records
 
 
 def test_several_recordings_have_a_list_with_names_as_text(tmp_path: Path) -> None:

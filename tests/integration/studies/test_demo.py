@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.commands import tierwise
-from tierwise.host.doctor import Check
+from tierwise.host.doctor import MachineCheck
 from tierwise.lab import studies
 from tierwise.lab.cli import study
 
@@ -35,11 +35,11 @@ default = "slow"
 
 
 def test_without_fuse_it_runs_on_the_machines_own_storage(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = Check("FUSE", False, "/dev/fuse is missing", "modprobe fuse", emulation=True)
-    monkeypatch.setattr(study, "missing_for_emulation", lambda _: [missing])
+    missing = MachineCheck("FUSE", False, "/dev/fuse is missing", "modprobe fuse", emulation=True)
+    monkeypatch.setattr(study, "failed_emulation_checks", lambda _: [missing])
     monkeypatch.setattr(study, "DEMO", ["tiny"])
-    tiny = studies.parse(STUDY, "tiny.toml")
-    monkeypatch.setattr(studies, "load", lambda _: tiny)
+    tiny = studies.parse_study(STUDY, "tiny.toml")
+    monkeypatch.setattr(studies, "load_study", lambda _: tiny)
     done = tierwise("demo", "--output", own / "results", "--seed", "1", "--repeats", "1")
     assert done.returncode == 0, done.stderr
     assert "Cannot emulate devices here (missing: FUSE" in done.stdout.splitlines()[0]

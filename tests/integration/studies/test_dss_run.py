@@ -8,8 +8,8 @@ import pytest
 
 from support.tiny_study import Watcher, tiny_study
 from tierwise import _core
-from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.workloads.dss.parameters import QUERIES
+from tierwise.lab.studies.runner import study_runner as runner
+from tierwise.lab.workloads.dss.query_parameters import QUERIES
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("run_dir")
 def test_from_load_to_scores(own: Path, tmp_path: Path) -> None:
     fields = "scale = 0.1\nconstants.load = 1\nconstants.streams = 1"
     tiny = tiny_study(own, "sqlite", "dss", fields)
-    (result,) = runner.results_in(runner.run_study(tiny, tmp_path / "results", Watcher(), seed=1))
+    (result,) = runner.finished_runs_in(runner.run_study(tiny, tmp_path / "results", Watcher(), seed=1))
     assert (result.status, result.problems) == ("ok", [])
     laps = {lap.name: lap for lap in result.laps}
     assert {lap.status for lap in result.laps} == {"ok"}

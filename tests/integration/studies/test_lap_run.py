@@ -15,10 +15,16 @@ from support.results_factory import run as a_run
 from support.tiny_study import tiny_study
 from tierwise.lab import engines
 from tierwise.lab.engines import Engine
-from tierwise.lab.studies.runner.lap_run import Bench, LapRunner, LapsMeasured, tables_of_laps, with_tables
-from tierwise.lab.studies.runner.record import with_laps
-from tierwise.lab.studies.runner.run import execute
-from tierwise.lab.studies.runner.storage import open_storage
+from tierwise.lab.studies.runner.database_run import execute_run
+from tierwise.lab.studies.runner.lap_run import (
+    LapRunner,
+    MeasuredLaps,
+    RunContext,
+    program_with_tables,
+    tables_filled_by_laps,
+)
+from tierwise.lab.studies.runner.run_record import record_with_laps
+from tierwise.lab.studies.runner.run_storage import open_storage
 from tierwise.lab.studies.study import plan_runs
 from tierwise.lab.workloads.program import Lap, Program, Stage
 from tierwise.model.placement import Role
@@ -49,24 +55,24 @@ SCHEMA = [(Role.DATA, "CREATE TABLE t (a integer)"), (Role.DATA, "CREATE TABLE u
 INDEX = (Role.DATA, "CREATE INDEX u_a ON u (a)")
 
 _PREPARED = a_run(Make("all-hdd", 1.0))
-Run = Callable[..., LapsMeasured]
+Run = Callable[..., MeasuredLaps]
 
 
 @pytest.fixture
 def run(own: Path) -> Run:
     """Runs streams of laps on a new database."""
 
-    def run_laps(*streams: list[Lap], cap_s: float | None = None) -> LapsMeasured:
+    def run_laps(*streams: list[Lap], cap_s: float | None = None) -> MeasuredLaps:
         chosen = tiny_study(own, "sqlite", "crud")
         chosen = chosen.model_copy(update={"cap_s": cap_s})
         (plan,) = plan_runs(chosen, 1)
         program = Program("p", json.dumps(JSON), SCHEMA, [], [Stage(list(streams))])
         with ExitStack() as undo:
-            engine = engines.create("sqlite")
+            engine = engines.create_engine("sqlite")
             storage = open_storage(chosen, plan, engine.roles, undo)
             undo.enter_context(engine)
             load(engine, program, storage.places)
-            return LapRunner(Bench(chosen, plan, engine, storage, program, lambda _: None)).run()
+            return LapRunner(RunContext(chosen, plan, engine, storage, program, lambda _: None)).run()
 
     return run_laps
 
@@ -75,8 +81,8 @@ def load(engine: Engine, program: Program, places: dict[Role, Path]) -> None:
     engine.init(places)
     engine.start()
     engine.execute_schema(program.schema)
-    left_out = tables_of_laps(program)
-    engine.load_tables(with_tables(program.json, lambda name: name not in left_out), 1)
+    left_out = tables_filled_by_laps(program)
+    engine.load_tables(program_with_tables(program.json, lambda name: name not in left_out), 1)
 
 
 def test_laps_run_in_turn_and_are_counted_one_by_one(run: Run) -> None:
@@ -103,7 +109,7 @@ def test_a_wrong_checksum_ends_the_run_and_names_the_lap(run: Run) -> None:
     measured = run([Lap("sum", transaction="add", checksum=1), Lap("never", transaction="add")])
     assert measured.problems == ["lap sum: checksum 5050 in place of 1"]
     assert [lap.name for lap in measured.laps] == ["sum"]
-    assert with_laps(_PREPARED, measured, {}).status == "failed"
+    assert record_with_laps(_PREPARED, measured, {}).status == "failed"
 
 
 def test_a_statement_that_fails_ends_the_run_and_names_the_lap(run: Run) -> None:
@@ -117,7 +123,7 @@ def test_a_capped_lap_is_marked_and_the_run_goes_on(run: Run) -> None:
     slow, added = measured.laps
     assert slow.status == "capped" and 0.2 < slow.elapsed_s < 20
     assert added.status == "ok"
-    record = with_laps(_PREPARED, measured, {})
+    record = record_with_laps(_PREPARED, measured, {})
     assert record.status in ("ok", "invalid")
     assert record.elapsed_s is None and record.rate_per_s is None
     assert record.elapsed_at_least_s == pytest.approx(slow.elapsed_s + added.elapsed_s)
@@ -140,7 +146,7 @@ def test_a_study_of_laps_gives_a_whole_record(own: Path) -> None:
     chosen = tiny_study(own, "sqlite", "melbourne")
     chosen = chosen.model_copy(update={"constants": {"n": 2000}})
     (plan,) = plan_runs(chosen, 1)
-    result = execute(chosen, plan, 1, lambda _: None)
+    result = execute_run(chosen, plan, 1, lambda _: None)
     assert result.status == "ok", result.problems
     checksums = {lap.name: lap.checksum for lap in result.laps}
     assert checksums == {"write": 2001000, "read": 2001000, "read_hot": 2001000, "delete": 2000}

@@ -11,7 +11,7 @@ import pytest
 
 from support.tiny_study import tiny_study
 from tierwise.lab.engines import Engine
-from tierwise.lab.studies.runner import run
+from tierwise.lab.studies.runner import database_run
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.placement import Role
 from tierwise.results import RunResult
@@ -32,7 +32,7 @@ def execute(own: Path) -> RunResult:
     fields = 'clients = 2\ntransactions = 50\nsettings.postgres.shared_buffers = "16MB"'
     chosen = tiny_study(own, "postgres", "single_commit", fields)
     (plan,) = plan_runs(chosen, 1)
-    return run.execute(chosen, plan, 1, lambda _: None)
+    return database_run.execute_run(chosen, plan, 1, lambda _: None)
 
 
 def test_a_run_proves_where_its_files_were(own: Path) -> None:
@@ -50,13 +50,13 @@ def test_a_log_that_was_led_elsewhere_fails_the_run(
     own: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if someone had moved the log's directory and left a link: PostgreSQL itself does not mind."""
-    prepared = run._load
+    prepared = database_run._load
 
-    def with_a_leak(bench: run._Bench) -> None:
+    def with_a_leak(bench: database_run.RunContext) -> None:
         prepared(bench)
         move_log(bench.engine, elsewhere)
 
-    monkeypatch.setattr(run, "_load", with_a_leak)
+    monkeypatch.setattr(database_run, "_load", with_a_leak)
     result = execute(own)
     assert result.status == "failed"
     assert result.problems[0].startswith(f"role log leaked: {elsewhere}/log/0000")

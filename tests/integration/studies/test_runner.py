@@ -15,11 +15,11 @@ import pytest
 from support.tiny_study import Watcher
 from tierwise.host import clean, ledger
 from tierwise.lab import studies as study
-from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.studies.runner.recorded import Recordings
+from tierwise.lab.studies.runner import study_runner as runner
+from tierwise.lab.studies.runner.run_recording import RecordingDestination
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA
-from tierwise.results.files import read_study_info
+from tierwise.results.result_files import read_study_info
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -49,19 +49,19 @@ shared_buffers = "16MB"
 
 @pytest.fixture
 def tiny(own: Path) -> study.Study:
-    return study.parse(STUDY.format(path=own, engine="postgres"), "tiny.toml")
+    return study.parse_study(STUDY.format(path=own, engine="postgres"), "tiny.toml")
 
 
 @pytest.fixture
 def small(own: Path) -> study.Study:
     """The same without a server."""
-    return study.parse(STUDY.format(path=own, engine="sqlite"), "tiny.toml")
+    return study.parse_study(STUDY.format(path=own, engine="sqlite"), "tiny.toml")
 
 
 def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     watcher = Watcher()
     directory = runner.run_study(tiny, tmp_path / "results", watcher, seed=7)
-    results = runner.results_in(directory)
+    results = runner.finished_runs_in(directory)
     assert sorted(result.run_id for result in results) == [
         f"postgres/{p}/{r}" for p in ("one", "two") for r in (0, 1)
     ]
@@ -98,7 +98,7 @@ def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
 ) -> None:
     text = with_misplaced_undo(own)
     watcher = Watcher()
-    directory = runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
+    directory = runner.run_study(study.parse_study(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
     assert "engine sqlite cannot place the role undo" in watcher.skipped["two"]
     assert {result.placement for result in watcher.results} == {"one"}
     assert read_study_info(directory / runner.STUDY_FILE).skipped == watcher.skipped
@@ -107,7 +107,7 @@ def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
 def test_a_baseline_that_the_engine_cannot_honour_is_refused(own: Path, tmp_path: Path) -> None:
     text = with_misplaced_undo(own).replace('"one"', '"two"', 1)
     with pytest.raises(TierwiseError, match=r"placements\.two: engine sqlite cannot place the role undo"):
-        runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
+        runner.run_study(study.parse_study(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
 
 
 def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) -> None:
@@ -144,16 +144,16 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     assert watcher.finished_before == len(before.splitlines()) >= 1
     assert len(watcher.results) == 4 - watcher.finished_before
     assert (directory / runner.RESULTS_FILE).read_text("utf-8").startswith(before)
-    assert len(runner.results_in(directory)) == 4
+    assert len(runner.finished_runs_in(directory)) == 4
 
 
 def test_a_changed_study_does_not_resume(small: study.Study, own: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     runner.run_study(small.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
-    assert runner.find_unfinished(small, out, None)
-    assert runner.find_unfinished(small, out, 6) is None
-    assert runner.find_unfinished(small.model_copy(update={"clients": 3}), out, None) is None
-    assert runner.find_unfinished(small.model_copy(update={"repeats": 1}), out, None) is None
+    assert runner.find_unfinished_results(small, out, None)
+    assert runner.find_unfinished_results(small, out, 6) is None
+    assert runner.find_unfinished_results(small.model_copy(update={"clients": 3}), out, None) is None
+    assert runner.find_unfinished_results(small.model_copy(update={"repeats": 1}), out, None) is None
 
 
 def test_a_study_whose_files_changed_does_not_resume(own: Path, tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_study_whose_files_changed_does_not_resume(own: Path, tmp_path: Path) 
     shutil.copytree(DATA / "workloads" / "single_commit", workload)
     text = STUDY.format(path=own, engine="sqlite").replace('"single_commit"', f'"{workload}"')
     text = text.replace(f'[devices.other]\npath = "{own}"', f'[devices.other]\nprofile = "{profile}"')
-    given = study.parse(text, "tiny.toml")
-    before = runner.fingerprint_of(given)
-    assert runner.fingerprint_of(study.parse(text, "tiny.toml")) == before
+    given = study.parse_study(text, "tiny.toml")
+    before = runner.study_fingerprint(given)
+    assert runner.study_fingerprint(study.parse_study(text, "tiny.toml")) == before
     seen = {before}
     for file, (old, new) in {
         profile: ("summary = ", 'summary = "x" # '),
@@ -173,7 +173,7 @@ def test_a_study_whose_files_changed_does_not_resume(own: Path, tmp_path: Path) 
         workload / "schema.sql": ("CREATE TABLE", "CREATE  TABLE"),
     }.items():
         file.write_text(file.read_text("utf-8").replace(old, new, 1), "utf-8")
-        seen.add(runner.fingerprint_of(given))
+        seen.add(runner.study_fingerprint(given))
     assert len(seen) == 4
 
 
@@ -190,9 +190,11 @@ def test_runs_are_not_added_to_those_of_other_conditions(
 ) -> None:
     out, once = tmp_path / "results", small.model_copy(update={"repeats": 1})
     directory = runner.run_study(once, out, Watcher(), seed=5)
-    first, *rest = runner.results_in(directory)
-    elsewhere = first.changed(**{part: getattr(first, part).changed(**change)})
-    runner.replace_results(directory / runner.RESULTS_FILE, [elsewhere, *rest])
+    elsewhere = [
+        result.changed(**{part: getattr(result, part).changed(**change)})
+        for result in runner.finished_runs_in(directory)
+    ]
+    runner.replace_results(directory / runner.RESULTS_FILE, elsewhere)
     assert runner.run_study(once, out, Watcher(), resume=True) == directory.resolve()
     watcher = Watcher()
     with pytest.raises(TierwiseError, match=message) as refused:
@@ -216,7 +218,7 @@ def test_runs_that_were_not_recorded_are_not_resumed_with_recording(
     runner.run_study(small.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
     watcher = Watcher()
     with pytest.raises(TierwiseError, match=r"--record: 2 of 2 runs in .* are not recorded in") as refused:
-        runner.run_study(small, out, watcher, recordings=Recordings(tmp_path / "recordings"))
+        runner.run_study(small, out, watcher, recordings=RecordingDestination(tmp_path / "recordings"))
     assert "--fresh" in refused.value.fix and not watcher.results
     assert not list(own.iterdir())
 

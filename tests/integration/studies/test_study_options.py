@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from tierwise.cli import app
 from tierwise.lab import studies as study
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
-from tierwise.results.files import read_results, read_study_info
+from tierwise.results.result_files import read_results, read_study_info
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -24,9 +24,9 @@ def test_all_goes_on_after_a_study_that_cannot_run(
         settings = {"postgres": {"shared_bufers": "1MB"}} if name == "crud" else {}
         return shipped(name).model_copy(update={"settings": settings})
 
-    shipped = study.load
-    monkeypatch.setattr(study, "load", load)
-    monkeypatch.setattr(study, "names", lambda: ["crud", "melbourne"])
+    shipped = study.load_study
+    monkeypatch.setattr(study, "load_study", load)
+    monkeypatch.setattr(study, "study_names", lambda: ["crud", "melbourne"])
     options = ["--quick", "--placements", "all-hdd", "--own-storage", str(own), "--output", str(tmp_path)]
     result = CliRunner().invoke(app, ["study", "run", "all", *options])
     assert result.exit_code == 1, result.output

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.lab.validation.case import cases_of
-from tierwise.lab.validation.runner import estimate_s
-from tierwise.lab.validation.spec import load
+from tierwise.lab.validation.validation_case import cases_to_run
+from tierwise.lab.validation.validation_round import estimated_time_s
+from tierwise.lab.validation.validation_spec import load_validation
 
 
 @pytest.fixture
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.lab.validation.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.validation_case._missing", lambda _: None)
 
 
 def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:
-    spec = load()
-    cases, left_out = cases_of(spec)
-    held_back, _ = cases_of(spec, held_back=True)
+    spec = load_validation()
+    cases, left_out = cases_to_run(spec)
+    held_back, _ = cases_to_run(spec, held_back=True)
     assert not left_out
     assert len(cases) >= 30 and len(held_back) >= 5
     assert len({case.name for case in [*cases, *held_back]}) == len(cases) + len(held_back)
@@ -35,7 +35,7 @@ def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> No
     assert {case.spec.caches for case in cases} == {"warm", "cold"}
     untouched = {case.family for case in held_back} - {case.family for case in cases}
     assert untouched == {"duckdb-tpch"}, "families that a building round never meets"
-    quick, _ = cases_of(spec, spec.quick)
+    quick, _ = cases_to_run(spec, spec.quick)
     assert len(quick) == 4
-    of_30_s = 30 / len(cases) * sum(estimate_s(case, spec, []) for case in cases)
+    of_30_s = 30 / len(cases) * sum(estimated_time_s(case, spec, []) for case in cases)
     assert of_30_s < 4 * 3600

@@ -6,13 +6,13 @@ import pytest
 
 from support.study_texts import SWEPT
 from tierwise.lab import studies as study
-from tierwise.lab.studies.runner.compatibility import restrict_to_supported
+from tierwise.lab.studies.runner.engine_compatibility import restrict_to_supported
 from tierwise.lab.studies.study import Overrides, Study, Sweep
 
 
 @pytest.fixture
 def chosen() -> Study:
-    return study.parse(SWEPT, "s.toml")
+    return study.parse_study(SWEPT, "s.toml")
 
 
 def test_a_variant_that_is_another_engines_is_left_out(chosen: Study) -> None:

@@ -13,7 +13,7 @@ import pytest
 from support.browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
 from support.engine_contract import open_directory, places_in
 from tierwise import _core
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 pytestmark = [
@@ -26,7 +26,7 @@ RECORDED_S = 20
 
 @pytest.fixture
 def postgres() -> Iterator[PostgresEngine]:
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as made:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres(), {}) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         yield made
@@ -38,7 +38,7 @@ def tierwise(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_database_on_the_machines_own_disk_gets_an_answer(postgres: PostgresEngine, tmp_path: Path) -> None:
-    pgbench = [str(embedded().bin / "pgbench"), "-n", postgres.dsn()]
+    pgbench = [str(embedded_postgres().bin / "pgbench"), "-n", postgres.dsn()]
     subprocess.run([*pgbench, "-i", "-q", "-s", "5"], capture_output=True, check=True)
     load = [*pgbench, "-N", "-M", "prepared", "-c", "4", "-j", "2", "-T", str(LOAD_S)]
     with subprocess.Popen(load, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:

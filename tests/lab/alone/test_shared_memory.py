@@ -15,12 +15,12 @@ import pytest
 from support.other_users import needs_root
 from tierwise.host import ledger, processes, users
 from tierwise.host.clean import clean
-from tierwise.lab.validation.servers.base import missing
-from tierwise.lab.validation.servers.postgres import PostgresServer
+from tierwise.lab.validation.servers.case_database import missing_package
+from tierwise.lab.validation.servers.postgres import DebianPostgres
 
 pytestmark = [
     needs_root,
-    pytest.mark.skipif(missing("postgres") is not None, reason="PostgreSQL is not installed"),
+    pytest.mark.skipif(missing_package("postgres") is not None, reason="PostgreSQL is not installed"),
 ]
 
 
@@ -42,8 +42,8 @@ def _kill(pids: list[int]) -> None:
 
 _SERVER = """
 import time
-from tierwise.lab.validation.servers.postgres import PostgresServer
-server = PostgresServer({})
+from tierwise.lab.validation.servers.postgres import DebianPostgres
+server = DebianPostgres({})
 server.data = server.own_directory(server.home, "data")
 server.make_empty()
 server.start()
@@ -51,8 +51,8 @@ print(" ".join(map(str, server.pids())), flush=True)
 time.sleep(1000)
 """
 _INITDB = """
-from tierwise.lab.validation.servers.postgres import PostgresServer
-server = PostgresServer({})
+from tierwise.lab.validation.servers.postgres import DebianPostgres
+server = DebianPostgres({})
 server.data = server.own_directory(server.home, "data")
 server.make_empty()
 """
@@ -77,7 +77,7 @@ def test_shared_memory_of_a_killed_server_goes_with_it(servers_too: bool, run_di
 
 
 def test_a_live_servers_shared_memory_stays(run_dir: Path) -> None:
-    server = PostgresServer({})
+    server = DebianPostgres({})
     try:
         server.data = server.own_directory(server.home, "data")
         server.make_empty()
@@ -105,6 +105,6 @@ def test_shared_memory_of_a_killed_initdb_goes(run_dir: Path) -> None:
         finally:
             owner.kill()
             for entry in ledger.entries("process"):
-                _kill(processes._members(entry))
+                _kill(processes._live_processes(entry))
     clean()
     assert not _owned_by(account.uid) - before

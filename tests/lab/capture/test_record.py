@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,9 +16,9 @@ import pytest
 
 from support.committer import _COMMITS, SQLITE, committing
 from support.kernel_programs import attached, await_attached, await_gone, loaded
-from tierwise.capture.record import Enough, Session, record_command, record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import Target, load, of_pid
+from tierwise.capture.record import RecordingSession, StopCondition, record_command, record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import RecordingTarget, load_rules, target_of_process
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
@@ -27,15 +28,15 @@ def quiet(_: str) -> None:
     """Nobody listens."""
 
 
-def recording_target(process: subprocess.Popen[bytes]) -> Target:
-    rules = load(SQLITE)
-    return Target(lambda: [process.pid], rules)
+def recording_target(process: subprocess.Popen[bytes]) -> RecordingTarget:
+    rules = load_rules(SQLITE)
+    return RecordingTarget(lambda: [process.pid], rules)
 
 
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
     file, out = tmp_path / "app.db-wal", tmp_path / "recording"
     command = [sys.executable, "-c", _COMMITS, str(file), "3"]
-    recorded = record_command(command, load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    recorded = record_command(command, load_rules(SQLITE), out, BurstSchedule(None, duty=1.0), quiet)
     assert recorded["losses"]["lost_events"] == 0
     assert len(recorded["bursts"]) == 1
     with duckdb.connect() as data:
@@ -56,14 +57,16 @@ def test_a_command_that_fails_is_told_with_where_its_recording_is(
 ) -> None:
     out = tmp_path / "recording"
     with pytest.raises(TierwiseError, match=f"sh {expected}: .*{out}"):
-        record_command(["sh", "-c", end], load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+        record_command(["sh", "-c", end], load_rules(SQLITE), out, BurstSchedule(None, duty=1.0), quiet)
     assert Recording.open(out, whole=True).about.bursts
 
 
 def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        recorded = record_running(recording_target(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
+        recorded = record_running_database(
+            recording_target(process), out, BurstSchedule(3.0, duty=0.4, burst_s=0.1), quiet
+        )
         assert process.poll() is None
     assert recorded["bursts"]
     traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in recorded["bursts"])
@@ -79,7 +82,9 @@ def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
 def test_the_target_is_left_as_it_was(tmp_path: Path) -> None:
     before = loaded()
     with committing(tmp_path / "app.db-wal") as process:
-        record_running(recording_target(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
+        record_running_database(
+            recording_target(process), tmp_path / "recording", BurstSchedule(0.5, 0.5, 0.1), quiet
+        )
         status = Path(f"/proc/{process.pid}/status").read_text()
         assert "TracerPid:\t0" in status
         assert process.poll() is None
@@ -96,9 +101,9 @@ def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
         while not (tmp_path / "app.db-wal").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        target = of_pid(process.pid, load(SQLITE))
+        target = target_of_process(process.pid, load_rules(SQLITE))
         out = tmp_path / "recording"
-        record_running(target, out, Schedule(3, 0.5, 0.1), quiet)
+        record_running_database(target, out, BurstSchedule(3, 0.5, 0.1), quiet)
     finally:
         process.kill()
         process.wait()
@@ -152,7 +157,7 @@ def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "something").touch()
     with committing(tmp_path / "app.db-wal") as process, pytest.raises(TierwiseError, match="is not empty"):
-        record_running(recording_target(process), tmp_path, Schedule(0.5, 0.5, 0.1), quiet)
+        record_running_database(recording_target(process), tmp_path, BurstSchedule(0.5, 0.5, 0.1), quiet)
     assert (tmp_path / "something").exists()
 
 
@@ -161,14 +166,14 @@ def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         target = recording_target(process)
     with pytest.raises(TierwiseError, match="does not run"):
-        record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
+        record_running_database(target, out, BurstSchedule(0.5, 0.5, 0.1), quiet)
     assert not out.exists()
 
 
 def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal", seconds=10) as process:
-        recorded = record_running(
-            recording_target(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet
+        recorded = record_running_database(
+            recording_target(process), tmp_path / "recording", BurstSchedule(60, 0.5, 0.1), quiet
         )
     assert recorded["bursts"]
     assert recorded["duration_s"] < 30
@@ -184,9 +189,13 @@ def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
         return len(judged) == 3
 
     with committing(tmp_path / "app.db-wal") as process:
-        enough = Enough(is_usable, longest_s=60)
-        recorded = record_running(
-            recording_target(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
+        enough = StopCondition(is_usable, longest_s=60)
+        recorded = record_running_database(
+            recording_target(process),
+            tmp_path / "recording",
+            BurstSchedule(1.0, 0.5, 0.1),
+            quiet,
+            enough=enough,
         )
     assert len(judged) == 3
     assert judged == sorted(judged)
@@ -198,10 +207,10 @@ def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
 
 def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
-        enough = Enough(lambda _: False, longest_s=2)
+        enough = StopCondition(lambda _: False, longest_s=2)
         out = tmp_path / "recording"
-        recorded = record_running(
-            recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough
+        recorded = record_running_database(
+            recording_target(process), out, BurstSchedule(1.5, 0.5, 0.1), quiet, enough=enough
         )
     assert 1.5 <= recorded["duration_s"] < 30
 
@@ -210,9 +219,9 @@ LEAST_LIMIT = 1_000_000
 
 
 def test_a_recording_of_unknown_length_ends_at_its_limit_and_says_so(tmp_path: Path) -> None:
-    limited = Schedule(None, 1.0, limit_bytes=LEAST_LIMIT)
+    limited = BurstSchedule(None, 1.0, limit_bytes=LEAST_LIMIT)
     with committing(tmp_path / "app.db-wal") as process:
-        recorded = record_running(recording_target(process), tmp_path / "recording", limited, quiet)
+        recorded = record_running_database(recording_target(process), tmp_path / "recording", limited, quiet)
     assert recorded["duration_s"] < 50
     assert any("ended early" in warning for warning in recorded["warnings"])
 
@@ -220,8 +229,8 @@ def test_a_recording_of_unknown_length_ends_at_its_limit_and_says_so(tmp_path: P
 def test_a_recording_that_would_be_too_large_takes_fewer_events(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        recorded = record_running(
-            recording_target(process), out, Schedule(40.0, 1.0, limit_bytes=LEAST_LIMIT), quiet
+        recorded = record_running_database(
+            recording_target(process), out, BurstSchedule(40.0, 1.0, limit_bytes=LEAST_LIMIT), quiet
         )
     assert recorded["duration_s"] > 39
     assert any("events were taken in" in warning for warning in recorded["warnings"])
@@ -238,18 +247,37 @@ def test_a_full_recording_is_not_continued_until_it_is_usable(tmp_path: Path) ->
         judged.append(path)
         return False
 
-    limited, enough = Schedule(None, 0.5, 0.5, limit_bytes=LEAST_LIMIT), Enough(is_usable, longest_s=120)
+    limited, enough = (
+        BurstSchedule(None, 0.5, 0.5, limit_bytes=LEAST_LIMIT),
+        StopCondition(is_usable, longest_s=120),
+    )
     with committing(tmp_path / "app.db-wal") as process:
         out = tmp_path / "recording"
-        recorded = record_running(recording_target(process), out, limited, quiet, enough=enough)
+        recorded = record_running_database(recording_target(process), out, limited, quiet, enough=enough)
     assert recorded["duration_s"] < 50
     assert not judged
+
+
+def test_a_session_that_fails_ends_its_window(tmp_path: Path) -> None:
+    """The window has no length, so that only the session's end can end it."""
+    with committing(tmp_path / "app.db-wal") as process:
+        target = recording_target(process)
+        with RecordingSession(
+            target, tmp_path / "recording", BurstSchedule(None, 0.5, 0.1), quiet
+        ) as session:
+            begun = threading.Event()
+            window = threading.Thread(target=lambda: session.run(begun.set), daemon=True)
+            window.start()
+            assert begun.wait(30)
+        window.join(30)
+        assert not window.is_alive()
+        assert not (tmp_path / "recording").exists()
 
 
 def test_between_bursts_nothing_is_attached(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         target = recording_target(process)
-        with Session(target, tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet) as session:
+        with RecordingSession(target, tmp_path / "recording", BurstSchedule(60, 0.5, 0.1), quiet) as session:
             assert not attached(os.getpid())
             session.begin_burst()
             assert attached(os.getpid())

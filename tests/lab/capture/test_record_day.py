@@ -15,7 +15,7 @@ import pytest
 from support.committer import SQLITE, committing
 from support.engine_contract import open_directory, places_in
 from tierwise.host import clean, ledger
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day, Recording
@@ -38,15 +38,16 @@ def await_recordings(folder: Path, count: int, recorder: subprocess.Popen[str]) 
 
 def test_a_day_goes_on_after_a_restart(tmp_path: Path) -> None:
     out = tmp_path / "day"
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as server:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres(), {}) as server:
         server.init(places_in(directory, server.roles))
         server.start()
-        pgbench = [str(embedded().bin / "pgbench"), "-n", server.dsn()]
+        pgbench = [str(embedded_postgres().bin / "pgbench"), "-n", server.dsn()]
         subprocess.run([*pgbench, "-i", "-q", "-s", "1"], capture_output=True, check=True)
         load = [*pgbench, "-N", "-c", "2", "-T", str(WAIT_S)]
         first = server.server_pid
-        command = [*RECORD, "-o", str(out), "--pid", str(first), "--duration", "16s", "--every", "5s"]
-        command += ["--duty", "1/20"]  # within its cost also where other programs disturb the comparison
+        # Of so long a day few bursts cannot use the cost, also where other programs disturb the comparison.
+        command = [*RECORD, "-o", str(out), "--pid", str(first), "--duration", "10min", "--every", "5s"]
+        command += ["--duty", "1/20"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with (
             subprocess.Popen(load, **quiet),
@@ -59,7 +60,9 @@ def test_a_day_goes_on_after_a_restart(tmp_path: Path) -> None:
             server.start()
             assert server.server_pid != first
             with subprocess.Popen(load, **quiet) as again:  # type: ignore[call-overload]
-                output, errors = recorder.communicate(timeout=2 * WAIT_S)
+                await_recordings(out, 2, recorder)
+                recorder.send_signal(signal.SIGINT)
+                output, errors = recorder.communicate(timeout=WAIT_S)
                 again.kill()
     assert recorder.returncode == 0, errors
     assert "the database was restarted" in output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,10 @@ from support import namespaces
 from support.forwarder import forwarding
 from tierwise import _core
 from tierwise.capture.engine_counters import EngineCounters
-from tierwise.capture.record import record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.sql_session import parse
-from tierwise.capture.target import of_pid, pid_of_engine
+from tierwise.capture.record import record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.sql_session import parse_dsn
+from tierwise.capture.target import load_rules, pid_of_engine, target_of_process
 from tierwise.host import mounts
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
@@ -65,7 +66,9 @@ def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
         assert running.pid in _core.first_processes(["postgres"])
         assert Path(device).name not in {mount.source for mount in mounts.mounts()}
         with running.busy():
-            recorded = record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
+            recorded = record_running_database(
+                target_of_process(running.pid), out, BurstSchedule(3.0, 0.5, 0.5), lambda _: None
+            )
         size_bytes = recorded["data_directory_bytes"]
         known = _sizes(running.pid)
     devices = Recording.open(out, whole=True).about.devices
@@ -88,7 +91,9 @@ def test_a_server_with_users_of_its_own(home: Path) -> None:
     place.mkdir()
     shutil.chown(place, int(namespaces.ACCOUNT), int(namespaces.ACCOUNT))
     with server("own users", home, f"--bind {place}") as running, running.busy():
-        record_running(of_pid(running.pid), out, Schedule(3.0, 0.5, 0.5), lambda _: None)
+        record_running_database(
+            target_of_process(running.pid), out, BurstSchedule(3.0, 0.5, 0.5), lambda _: None
+        )
     devices = Recording.open(out, whole=True).about.devices
     held = [at for at, value in enumerate(devices) if value.roles]
     assert_right_files(out, held[0] if held else None)
@@ -117,9 +122,9 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
         server("own root", home, f"--bind {home}/one") as first,
         server("own root", home, f"--bind {home}/other") as second,
     ):
-        recorded = of_pid(first.pid)
+        recorded = target_of_process(first.pid)
         own, other = (
-            parse(f"host=/proc/{server.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
+            parse_dsn(f"host=/proc/{server.pid}/root/mnt/socket user=postgres dbname=postgres", "test")
             for server in (first, second)
         )
         assert EngineCounters.connect(own, recorded).warnings == []
@@ -131,8 +136,40 @@ def test_the_dsn_of_a_container_s_server_is_its_own_alone(home: Path) -> None:
             forwarding(socket) as port,
             pytest.raises(TierwiseError, match="its server is another one"),
         ):
-            proxied = parse(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", "test")
+            proxied = parse_dsn(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", "test")
             EngineCounters.connect(proxied, recorded)
+
+
+_HELD = """
+import os, sys, time
+os.chdir(sys.argv[1])
+if sys.argv[2]:
+    os.chroot(".")
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "names"), [("chroot", "(chroot)"), ("mounted over", "mounted over it"), ("removed", "removed")]
+)
+def test_a_process_whose_paths_lead_elsewhere_is_refused(change: str, names: str, home: Path) -> None:
+    place = home / "data"
+    place.mkdir()
+    command = [sys.executable, "-c", _HELD, str(place), "yes" if change == "chroot" else ""]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
+        try:
+            assert running.stdout is not None and running.stdout.readline()
+            if change == "mounted over":
+                mounts.mount("none", place, "tmpfs")
+            elif change == "removed":
+                place.rmdir()
+            with pytest.raises(TierwiseError, match=re.escape(names)):
+                target_of_process(running.pid, load_rules("postgres"))
+        finally:
+            running.kill()
+            if change == "mounted over":
+                mounts.unmount(place)
 
 
 def assert_right_files(out: Path, device: int | None) -> None:

@@ -14,10 +14,10 @@ import pytest
 from support import own_servers
 from support.engine_cases.mariadb import CASES
 from support.own_servers import OwnServer
-from tierwise.capture.record import record_command, record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import load, of_pid
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.capture.record import record_command, record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import load_rules, target_of_process
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
@@ -92,7 +92,7 @@ def test_a_binary_log_has_its_role_whatever_its_name(name: str, open_path: Path,
     settings = {"log-bin": f"{open_path}/data/{name}", "sync-binlog": "1"}
     out = tmp_path / "recording"
     with started("mariadb", open_path, **settings) as server, updating(server, 1):
-        record_running(of_pid(server.pid), out, Schedule(3.0, 0.5, 0.25), quiet)
+        record_running_database(target_of_process(server.pid), out, BurstSchedule(3.0, 0.5, 0.25), quiet)
     with Recording.open(out, whole=True).connect() as data:
         calls = "calls JOIN (SELECT file, path, role FROM files) USING (file)"
         flushed = data.sql(
@@ -111,7 +111,7 @@ def test_a_commit_delay_is_a_floor_on_every_device(open_path: Path, tmp_path: Pa
         started("postgres", open_path, commit_delay=delay, commit_siblings="3") as server,
         updating(server, CLIENTS),
     ):
-        record_running(of_pid(server.pid), out, Schedule(6.0, 0.5, 0.5), quiet)
+        record_running_database(target_of_process(server.pid), out, BurstSchedule(6.0, 0.5, 0.5), quiet)
     predictor = Predictor.open(out, seeds=2)
     assert any("commit" in limit and "stays on every device" in limit for limit in predictor.work.limits)
     (fast,) = predictor.predict([Scenario(placement={"log": "ram"})])
@@ -137,9 +137,9 @@ def test_a_job_is_timed_from_its_session_s_begin_to_its_end(
             took_s = time.monotonic() - began_s
 
         working = threading.Thread(target=job)
-        target = of_pid(server.pid)
+        target = target_of_process(server.pid)
         working.start()
-        record_running(target, out, Schedule(9.0, duty=1.0), quiet)
+        record_running_database(target, out, BurstSchedule(9.0, duty=1.0), quiet)
         working.join()
     work = Predictor.open(out, seeds=1).work
     assert work.once
@@ -149,9 +149,9 @@ def test_a_job_is_timed_from_its_session_s_begin_to_its_end(
 def test_a_script_of_clients_is_refused_and_names_their_server(open_path: Path, tmp_path: Path) -> None:
     out, script = tmp_path / "recording", tmp_path / "load"
     with started("postgres", open_path) as server:
-        psql = embedded().copied(open_path / "again").bin / "psql"
+        psql = embedded_postgres().copied(open_path / "again").bin / "psql"
         script.write_text(f"{psql} -qh {open_path} -U postgres postgres -c 'SELECT pg_sleep(3)'\n")
         with pytest.raises(TierwiseError, match=f"--pid {server.pid}") as refused:
-            record_command(["sh", str(script)], load("postgres"), out, Schedule(None, 1.0), quiet)
+            record_command(["sh", str(script)], load_rules("postgres"), out, BurstSchedule(None, 1.0), quiet)
     assert str(open_path / "data") in refused.value.message
     assert not out.exists()

@@ -19,13 +19,13 @@ import pytest
 from support.engine_cases.mariadb import CASES
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
-from tierwise.capture.record import Session
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import Target, load
+from tierwise.capture.record import RecordingSession
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import RecordingTarget, load_rules
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
@@ -52,14 +52,14 @@ class Seen:
 
 def record(engine: Engine, out: Path, round_: Callable[[], None]) -> Seen:
     """Record a few rounds whole; this thread is the client."""
-    rules = load(engine.name)
+    rules = load_rules(engine.name)
 
     def role_of(path: str) -> Role | None:
         return engine.role_of(Path(path)) or rules.role_of(path)
 
     client = threading.get_native_id()
-    target = Target(engine.processes, rules, role_of, engine=engine.name, clients=lambda: [client])
-    with Session(target, out, Schedule(None, duty=1.0), lambda _: None) as session:
+    target = RecordingTarget(engine.processes, rules, role_of, engine=engine.name, clients=lambda: [client])
+    with RecordingSession(target, out, BurstSchedule(None, duty=1.0), lambda _: None) as session:
         session.begin_burst()
         for _ in range(ROUNDS):
             round_()
@@ -86,7 +86,7 @@ def assert_transactions(seen: Seen, each: int) -> None:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresEngine]:
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as made:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres(), {}) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         made.execute_schema(TABLE)
@@ -171,7 +171,7 @@ def test_without_statuses_transactions_are_told_by_their_requests(
 def mariadb() -> Iterator[MariadbEngine]:
     if reason := CASES[0].missing():
         pytest.skip(reason)
-    with open_directory() as directory, MariadbEngine("mariadb", installed()) as made:
+    with open_directory() as directory, MariadbEngine("mariadb", installed_mariadb()) as made:
         made.init(places_in(directory, made.roles))
         made.start()
         made.execute_schema(TABLE)

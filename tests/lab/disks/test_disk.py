@@ -25,9 +25,9 @@ from support.engine_contract import until
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.host import block_devices, mounts, processes
-from tierwise.host.disk import teardown
-from tierwise.host.disk.config import Transport, require_unused
+from tierwise.host.disk import disk_teardown
 from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
+from tierwise.host.disk.disk_config import Transport, require_empty_directory
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -39,7 +39,7 @@ def mount_dir(tmp_path: Path) -> Path:
     return tmp_path / "mount"
 
 
-SWITCH = teardown._URING_SWITCH
+SWITCH = disk_teardown._URING_SWITCH
 
 
 @pytest.fixture(params=get_args(Transport))
@@ -49,7 +49,9 @@ def disk(mount_dir: Path, request: pytest.FixtureRequest) -> Iterator[EmulatedDi
     if request.param == "ublk" and not Path("/dev/ublk-control").exists():
         pytest.skip("this kernel has no ublk: make compat runs it")
     switch = SWITCH.read_text() if SWITCH.exists() else ""
-    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir, transport=request.param) as up:
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile("hdd-7k2"), TWO, mount_dir, transport=request.param
+    ) as up:
         assert up.stats().transport == request.param
         assert not switch or SWITCH.read_text() == switch
         yield up
@@ -119,7 +121,7 @@ def test_an_older_kernel_mounts_without_the_option_that_it_lacks(
 ) -> None:
     monkeypatch.setitem(mounts._MOUNT_OPTIONS, "ext4", "not_known_yet")
     monkeypatch.setattr(mounts, "_UNKNOWN_BEFORE_5_13", "not_known_yet")
-    with EmulatedDisk.up(NAME, profiles.load("ssd-nvme-dc"), TWO, mount_dir) as up:
+    with EmulatedDisk.up(NAME, profiles.load_profile("ssd-nvme-dc"), TWO, mount_dir) as up:
         assert all(mounts.mount_at(point) for point in up.mounts.values())
 
 
@@ -154,7 +156,7 @@ def test_discards_arrive_and_give_memory_back(disk: EmulatedDisk) -> None:
     before = _resident_bytes(disk.stats().server_pid)
     path.unlink()
     os.sync()
-    mounts.run("fstrim", str(disk.mounts["data"]))
+    mounts.run_system_command("fstrim", str(disk.mounts["data"]))
     assert disk.stats().partitions["data"].discards > 0
     assert before - _resident_bytes(disk.stats().server_pid) > 24 * MIB
 
@@ -186,7 +188,7 @@ def test_only_a_volatile_cache_is_flushed_before_and_after_a_cut(
         return ioctl(descriptor, request, *arguments)
 
     monkeypatch.setattr(fcntl, "ioctl", watched)
-    with EmulatedDisk.up(NAME, profiles.load(name), TWO, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile(name), TWO, mount_dir) as disk:
         for _ in range(2):
             disk.reset_stats()
             append(disk.mounts["log"] / "wal", 10)
@@ -205,7 +207,7 @@ def test_no_variable_of_the_caller_reaches_the_server(
     mount_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIERWISE_DSN", "postgresql://u:password@h/d")
-    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile("hdd-7k2"), TWO, mount_dir) as disk:
         variables = Path(f"/proc/{disk.stats().server_pid}/environ").read_text().strip("\0").split("\0")
     assert {variable.partition("=")[0] for variable in variables} == {"PATH", "HOME", "LC_ALL"}
 
@@ -226,7 +228,7 @@ def test_disks_are_listed_and_found(disk: EmulatedDisk) -> None:
 
 
 def test_going_down_twice_is_no_error_and_a_dead_server_none_either(mount_dir: Path) -> None:
-    disk = EmulatedDisk.up(NAME, profiles.load("ram"), TWO, mount_dir)
+    disk = EmulatedDisk.up(NAME, profiles.load_profile("ram"), TWO, mount_dir)
     os.kill(disk.stats().server_pid, 9)
     disk.down()
     disk.down()
@@ -262,9 +264,9 @@ def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
     mount_dir: Path, tmp_path: Path
 ) -> None:
     slow = tmp_path / "slow-flush.toml"
-    cached = profiles.load("ssd-nvme-consumer").text
+    cached = profiles.load_profile("ssd-nvme-consumer").text
     slow.write_text(cached.replace("flush_us = 20\n", "flush_us = 400_000\n"))
-    with EmulatedDisk.up(NAME, profiles.load(str(slow)), TWO, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile(str(slow)), TWO, mount_dir) as disk:
         flusher = processes.start("flusher", [sys.executable, "-c", FLUSHES, disk.mounts["data"] / "file"])
         try:
             until(lambda: disk.stats().partitions["data"].flushes)
@@ -283,7 +285,7 @@ def test_a_read_does_not_wait_for_a_flush_that_the_device_does_beside_it(
 @pytest.mark.skipif(shutil.which("mkfs.xfs", path="/usr/sbin:/sbin") is None, reason="mkfs.xfs is missing")
 def test_xfs(mount_dir: Path) -> None:
     parts = [Partition("data", 320 * MIB, "xfs")]
-    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile("ram"), parts, mount_dir) as disk:
         mounted = mounts.mount_at(disk.mounts["data"])
         assert mounted is not None and mounted.file_system == "xfs"
     assert traces(NAME, mount_dir) == []
@@ -293,7 +295,7 @@ def test_what_this_machine_attains_is_measured_once_for_a_flash_device(
     disk: EmulatedDisk, tmp_path: Path
 ) -> None:
     assert disk.stats().attainable == []  # a hard disk is far slower than its path
-    nvme = profiles.load("ssd-nvme-dc")
+    nvme = profiles.load_profile("ssd-nvme-dc")
     with EmulatedDisk.up(f"{NAME}-flash", nvme, [Partition("log", 64 * MIB)], tmp_path / "flash") as flash:
         counted = flash.stats()
         rates = counted.attainable
@@ -334,13 +336,15 @@ def test_links_lead_to_the_mount_and_to_the_run_directory(
     monkeypatch.setenv("TIERWISE_RUN_DIR", str(tmp_path / "link" / "run"))
     parts = [Partition("disk", 64 * MIB)]
     point = tmp_path / "real" / "mount"
-    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, tmp_path / "link" / "mount", path_us=0) as disk:
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile("ram"), parts, tmp_path / "link" / "mount", path_us=0
+    ) as disk:
         with pytest.raises(TierwiseError, match="something is mounted there"):
-            require_unused(tmp_path / "link" / "mount")
+            require_empty_directory(tmp_path / "link" / "mount")
         disk.cut()
         assert [mount.point for mount in mounts.mounts()].count(point) == 1
     assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(tmp_path)]
-    assert not block_devices.loops_below(tmp_path)
+    assert not block_devices.loop_devices_below(tmp_path)
     assert traces(NAME, point) == []
 
 
@@ -351,8 +355,8 @@ def test_a_disk_whose_cut_nobody_reads_is_mounted_again(
         raise BrokenPipeError
 
     parts = [Partition("disk", 64 * MIB)]
-    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir, path_us=0):
-        monkeypatch.setattr("tierwise.cli.disk.show", broken)
+    with EmulatedDisk.up(NAME, profiles.load_profile("ram"), parts, mount_dir, path_us=0):
+        monkeypatch.setattr("tierwise.cli.disk.print_result", broken)
         CliRunner().invoke(app, ["disk", "cut", NAME])
         (mount_dir / "file").write_bytes(b"x")
     assert traces(NAME, mount_dir) == []

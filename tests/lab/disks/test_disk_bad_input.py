@@ -51,7 +51,9 @@ def test_bad_options(tmp_path: Path, options: dict[str, str], named: str) -> Non
 
 
 def test_a_name_in_use(tmp_path: Path) -> None:
-    with EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "first"):
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile("ram"), [Partition("data", 64 * MIB)], tmp_path / "first"
+    ):
         result = up(tmp_path / "second")
         assert result.returncode == 2 and f"disk '{NAME}' exists" in result.stderr
         assert not (tmp_path / "second").exists()
@@ -62,7 +64,7 @@ def test_a_name_in_use(tmp_path: Path) -> None:
 
 def test_a_disk_of_a_live_process_is_not_taken_down_by_another(tmp_path: Path) -> None:
     with EmulatedDisk.up(
-        NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount"
+        NAME, profiles.load_profile("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount"
     ) as disk:
         command = [sys.executable, "-m", "tierwise", "disk", "down", NAME]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -76,12 +78,12 @@ def test_a_failure_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(mounts, "make_file_system", fail)
     with pytest.raises(TierwiseError, match="no file system today"):
-        EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
+        EmulatedDisk.up(NAME, profiles.load_profile("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
     assert traces(NAME, tmp_path / "mount") == []
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = profiles.load("ram")
+    profile = profiles.load_profile("ram")
     object.__setattr__(profile, "text", "kind = 'ram'")
     with pytest.raises(TierwiseError, match=r"ram\.toml"):
         EmulatedDisk.up(NAME, profile, [Partition("data", 64 * MIB)], tmp_path / "mount")
@@ -94,7 +96,9 @@ def test_two_disks_are_not_mounted_at_one_place(tmp_path: Path) -> None:
 
     def one(of: tuple[str, Path]) -> EmulatedDisk | TierwiseError:
         try:
-            return EmulatedDisk.up(of[0], profiles.load("hdd-7k2"), [Partition(WHOLE, 64 * MIB)], of[1])
+            return EmulatedDisk.up(
+                of[0], profiles.load_profile("hdd-7k2"), [Partition(WHOLE, 64 * MIB)], of[1]
+            )
         except TierwiseError as error:
             return error
 
@@ -110,7 +114,9 @@ def test_two_disks_are_not_mounted_at_one_place(tmp_path: Path) -> None:
 
 def test_a_mount_point_that_a_link_names_is_removed_with_the_disk(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("there/mount")
-    with EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "link"):
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile("ram"), [Partition("data", 64 * MIB)], tmp_path / "link"
+    ):
         assert (tmp_path / "there" / "mount" / "data").is_mount()
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
     (tmp_path / "loop").symlink_to("loop")

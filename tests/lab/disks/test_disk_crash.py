@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,8 +18,8 @@ import pytest
 from support.disk_traces import traces
 from tierwise.host import ledger
 from tierwise.host.clean import clean
-from tierwise.host.disk.server import find
-from tierwise.host.disk.teardown import config_file, home_of
+from tierwise.host.disk.disk_server import disk_server_pids
+from tierwise.host.disk.disk_teardown import disk_config_file, disk_directory
 
 MOMENTS = 20
 MOMENTS_OF_CUTS = 8
@@ -70,7 +71,8 @@ from tierwise.host.disk.disk import EmulatedDisk, Partition
 
 name, mount, profile, writer, cuts, transport = sys.argv[1:]
 parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]
-with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount), transport=transport or None) as disk:
+made = profiles.load_profile(profile)
+with EmulatedDisk.up(name, made, parts, Path(mount), transport=transport or None) as disk:
     writers = []
     try:
         for point in disk.mounts.values():
@@ -83,6 +85,9 @@ with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount), transport
             process.kill()
 """
 
+DEFECT = re.compile(r"^(Attribute|Import|ModuleNotFound|Name|Type)Error", re.M)
+"""What a script ends with that does not do what it is for."""
+
 
 @pytest.fixture(autouse=True)
 def own_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -94,7 +99,7 @@ def own_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def strike(name: str, caller: subprocess.Popen[bytes], dice: random.Random) -> str:
     """Send a random signal to the server, if it is there, or to the caller; say which."""
     victim, number = dice.choice(["server", "caller"]), dice.choice(SIGNALS)
-    servers = find(config_file(home_of(name)))
+    servers = disk_server_pids(disk_config_file(disk_directory(name)))
     pid = servers[0] if victim == "server" and servers else caller.pid
     if pid != caller.pid or caller.poll() is None:
         os.kill(pid, number)
@@ -120,11 +125,14 @@ def test_nothing_is_left_after_a_crash_amid_power_cuts(moment: int, tmp_path: Pa
 def crash(name: str, mount_dir: Path, dice: random.Random, arguments: list[str]) -> None:
     """Kill the caller or the server of a new disk at a random moment; nothing may be left after ``clean``."""
     command = [sys.executable, "-c", CALLER, name, str(mount_dir), *arguments]
-    caller = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    errors = mount_dir.with_name("errors")
+    with errors.open("wb") as file:
+        caller = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
     after_s = dice.uniform(0.1, LAST_MOMENT_S)
     time.sleep(after_s)
     what = f"{strike(name, caller, dice)} after {after_s:.2f} s on {arguments[0]}"
     caller.wait(120)
+    assert not DEFECT.search(errors.read_text()), errors.read_text()
     clean()
     assert traces(name, mount_dir) == [], what
     assert ledger.entries() == [], what
@@ -139,4 +147,4 @@ def _processes_with(argument: str) -> list[int]:
                 processes.append(int(process.name))
         except OSError:
             continue
-    return [pid for pid in processes if ledger.Identity.of(pid)]
+    return [pid for pid in processes if ledger.ProcessIdentity.of(pid)]

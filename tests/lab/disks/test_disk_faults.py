@@ -18,9 +18,9 @@ from support.disk_traces import NAME, traces
 from support.engine_contract import until
 from tierwise.device_models import profiles
 from tierwise.host import block_devices, mounts
-from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
-from tierwise.host.disk.partitions import attach_again, let_go
-from tierwise.host.disk.teardown import home_of
+from tierwise.host.disk.disk import DiskFaults, EmulatedDisk, Partition
+from tierwise.host.disk.disk_teardown import disk_directory
+from tierwise.host.disk.partitions import reattach_partitions, release_partitions
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -35,7 +35,7 @@ def mount_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
-    with EmulatedDisk.up(NAME, profiles.load(VOLATILE), TWO, mount_dir) as up:
+    with EmulatedDisk.up(NAME, profiles.load_profile(VOLATILE), TWO, mount_dir) as up:
         yield up
     assert traces(NAME, mount_dir) == []
 
@@ -85,15 +85,17 @@ def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -
     os.close(flushed_file(disk.mounts["data"], b"a" * 4096))
     for steps in range(2):
         disk.cut(remount=False)
-        let_go(home_of(NAME), disk.entry.facts["partitions"])
+        release_partitions(disk_directory(NAME), disk.entry.facts["partitions"])
         if steps:
-            attach_again(home_of(NAME), disk.entry.facts["partitions"], block_devices.Reported(True, True))
+            reattach_partitions(
+                disk_directory(NAME), disk.entry.facts["partitions"], block_devices.ReportedCaches(True, True)
+            )
         assert not disk.mounts["data"].is_mount()
         disk.cut()
         assert disk.mounts["data"].is_mount() and disk.mounts["log"].is_mount()
     # And the fixture takes down one that was not finished.
     disk.cut(remount=False)
-    let_go(home_of(NAME), disk.entry.facts["partitions"])
+    release_partitions(disk_directory(NAME), disk.entry.facts["partitions"])
 
 
 def test_what_is_mounted_over_a_disk_stays(disk: EmulatedDisk) -> None:
@@ -110,7 +112,7 @@ def test_what_is_mounted_over_a_disk_stays(disk: EmulatedDisk) -> None:
 def test_a_mount_point_that_is_gone_is_named_and_a_further_cut_mounts_there(disk: EmulatedDisk) -> None:
     point = disk.mounts["data"]
     disk.cut(remount=False)
-    let_go(home_of(NAME), disk.entry.facts["partitions"])
+    release_partitions(disk_directory(NAME), disk.entry.facts["partitions"])
     point.rmdir()
     with pytest.raises(TierwiseError, match=rf"{point}: No such file or directory: mkdir -p {point}"):
         disk.cut()
@@ -133,7 +135,7 @@ def test_who_keeps_a_cut_disk_from_going_down_is_named(
 
 
 def test_without_a_volatile_cache_what_was_completed_stays(mount_dir: Path) -> None:
-    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile("hdd-7k2"), TWO, mount_dir) as disk:
         descriptor = flushed_file(disk.mounts["data"], b"a" * 8192)
         write_without_flush(descriptor, b"b" * 8192, 0)
         os.close(descriptor)
@@ -142,7 +144,9 @@ def test_without_a_volatile_cache_what_was_completed_stays(mount_dir: Path) -> N
 
 
 def test_a_lying_disk_loses_what_it_said_was_flushed(mount_dir: Path) -> None:
-    with EmulatedDisk.up(NAME, profiles.load(VOLATILE), TWO, mount_dir, lies_about_flush=True) as disk:
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile(VOLATILE), TWO, mount_dir, lies_about_flush=True
+    ) as disk:
         time.sleep(2.1)
         disk.reset_stats()
         append(disk.mounts["data"] / "log", 20)
@@ -220,11 +224,11 @@ def test_an_unreadable_sector_is_read_again_after_it_was_written(disk: EmulatedD
 
 
 def test_faults_from_the_start(mount_dir: Path) -> None:
-    faults = Faults(
+    faults = DiskFaults(
         fail_after_requests=10_000, slow_factor=2, slow_for_s=1, unreadable=[range(200_000, 200_008)]
     )
     parts = [Partition("data", 128 * MIB)]
-    profile = profiles.load("ssd-sata-dc")
+    profile = profiles.load_profile("ssd-sata-dc")
     with EmulatedDisk.up(NAME, profile, parts, mount_dir, precondition="random", faults=faults) as disk:
         assert error_of(lambda: read_sector(disk, "data", 200_000)) == errno.EIO
         assert disk.stats().errors == 1
@@ -232,9 +236,11 @@ def test_faults_from_the_start(mount_dir: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["hdd", "ssd", "ram", "array", "volume"])
 def test_every_kind_of_device_is_served_preloaded_and_cut(mount_dir: Path, kind: str) -> None:
-    name = next(name for name in profiles.names() if profiles.load(name).kind == kind)
+    name = next(name for name in profiles.profile_names() if profiles.load_profile(name).kind == kind)
     parts = [Partition("data", 128 * MIB)]
-    with EmulatedDisk.up(NAME, profiles.load(name), parts, mount_dir, precondition="sequential") as disk:
+    with EmulatedDisk.up(
+        NAME, profiles.load_profile(name), parts, mount_dir, precondition="sequential"
+    ) as disk:
         disk.set_timing(False)
         (mount_dir / "data" / "loaded").write_bytes(b"l" * MIB)
         os.sync()

@@ -31,7 +31,7 @@ def mount_dir(tmp_path: Path) -> Path:
 
 def test_bad_arguments(mount_dir: Path) -> None:
     parts = [Partition("log", 64 * MIB), Partition("data", 64 * MIB)]
-    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir) as disk:
+    with EmulatedDisk.up(NAME, profiles.load_profile("ram"), parts, mount_dir) as disk:
         refuse_all(disk)
 
 

@@ -15,7 +15,7 @@ import pytest
 from support.engine_contract import open_directory, places_in
 from support.paths import ROOT
 from tierwise import _core
-from tierwise.lab.engines.postgres.binaries import embedded
+from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,10 +41,10 @@ def commands_in(page: str) -> list[str]:
 @contextmanager
 def postgres() -> Iterator[tuple[list[str], str]]:
     """A PostgreSQL beside those of other tests; gives the command that loads it, and options to record it."""
-    with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as server:
+    with open_directory() as directory, PostgresEngine("postgres", embedded_postgres(), {}) as server:
         server.init(places_in(directory, server.roles))
         server.start()
-        pgbench = [str(embedded().bin / "pgbench"), "-n", server.dsn()]
+        pgbench = [str(embedded_postgres().bin / "pgbench"), "-n", server.dsn()]
         subprocess.run([*pgbench, "-i", "-q", "-s", "5"], capture_output=True, check=True)
         load = [*pgbench, "-N", "-M", "prepared", "-c", "4", "-j", "2", "-T", "60"]
         yield load, f"--pid {server.server_pid} --duration 6s"

@@ -19,14 +19,14 @@ from support.engine_contract import bytes_under, open_directory
 from support.own_servers import OwnServer
 from tierwise import _core
 from tierwise.capture import sql_session
-from tierwise.capture.record import record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import of_pid
+from tierwise.capture.record import record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import target_of_process
 from tierwise.device_models import profiles
 from tierwise.host.disk.disk import EmulatedDisk, Partition
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.predict.space import role_spaces
+from tierwise.predict.role_space import role_spaces
 from tierwise.recording import Recording
 
 MIB = 1 << 20
@@ -42,7 +42,7 @@ def server(run_dir: Path) -> Iterator[OwnServer]:
     with (
         open_directory() as home,
         open_directory() as above,
-        EmulatedDisk.up(NAME, profiles.load("ssd-nvme-dc"), part, above / "mount") as disk,
+        EmulatedDisk.up(NAME, profiles.load_profile("ssd-nvme-dc"), part, above / "mount") as disk,
     ):
         log = disk.mounts["disk"] / "wal"
         log.mkdir()
@@ -74,11 +74,11 @@ def test_a_log_whose_archiver_stops_fills_its_disk(server: OwnServer, tmp_path: 
     load = threading.Thread(target=fill, args=(server,))
     load.start()
     out = tmp_path / "recording"
-    address = sql_session.parse(
+    address = sql_session.parse_dsn(
         f"postgresql://postgres@/postgres?host={quote(str(server.home), safe='')}", "test"
     )
-    target = of_pid(server.pid)
-    record_running(target, out, Schedule(4.0, 0.2, 0.5), lambda _: None, address)
+    target = target_of_process(server.pid)
+    record_running_database(target, out, BurstSchedule(4.0, 0.2, 0.5), lambda _: None, address)
     left_bytes, began_s = free_bytes(log), time.monotonic()
     about = Recording.open(out).about
     predictor = Predictor.open(out)

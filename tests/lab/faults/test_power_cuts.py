@@ -47,8 +47,8 @@ def harmed(cuts: Sequence[PowerCut]) -> list[PowerCut]:
 def test_no_acknowledged_commit_is_lost(
     open_path: Path, engine: str, settings: dict[str, str], fs: str
 ) -> None:
-    durable = engines.create(engine).durability()[0]
-    made = engines.create(engine, small(engine, **settings, **durable.settings))
+    durable = engines.create_engine(engine).durability()[0]
+    made = engines.create_engine(engine, small(engine, **settings, **durable.settings))
     with cut_bed(made, NAME, VOLATILE, open_path / "mount", fs=fs) as bed:
         cuts = [bed.cut(seed, LOAD_S) for seed in range(3)]
     assert durable.durable and harmed(cuts) == []
@@ -57,7 +57,7 @@ def test_no_acknowledged_commit_is_lost(
 
 
 def test_a_setting_that_does_not_flush_loses_recent_commits(open_path: Path) -> None:
-    made = engines.create("sqlite", small("sqlite", synchronous="off", wal_autocheckpoint="100000"))
+    made = engines.create_engine("sqlite", small("sqlite", synchronous="off", wal_autocheckpoint="100000"))
     with cut_bed(made, NAME, "ssd-sata-dc", open_path / "mount") as bed:
         cut = bed.cut(1, LOAD_S)
     assert cut.outcome == "lost" and cut.lost >= cut.commits > 0 and cut.whole_load
@@ -65,14 +65,14 @@ def test_a_setting_that_does_not_flush_loses_recent_commits(open_path: Path) -> 
 
 
 def test_a_protected_cache_keeps_what_was_completed(open_path: Path) -> None:
-    made = engines.create("postgres", small("postgres"))
+    made = engines.create_engine("postgres", small("postgres"))
     with cut_bed(made, NAME, "ssd-sata-dc", open_path / "mount") as bed:
         cuts = [bed.cut(seed, LOAD_S) for seed in range(2)]
     assert harmed(cuts) == []
 
 
 def test_a_disk_that_lies_about_flushes_is_found_out(open_path: Path) -> None:
-    made = engines.create("postgres", small("postgres"))
+    made = engines.create_engine("postgres", small("postgres"))
     with cut_bed(made, NAME, VOLATILE, open_path / "mount", lies=True) as bed:
         for seed in range(5):
             cut = bed.cut(seed, LOAD_S)
@@ -85,7 +85,7 @@ def test_a_disk_that_lies_about_flushes_is_found_out(open_path: Path) -> None:
 @needs_compiler
 def test_a_flush_skipped_for_one_file_in_a_hundred_is_found(open_path: Path) -> None:
     plant = runpy.run_path(str(PLANTED))
-    made = engines.create(plant["ENGINE"], small(plant["ENGINE"], **plant["SETTINGS"]))
+    made = engines.create_engine(plant["ENGINE"], small(plant["ENGINE"], **plant["SETTINGS"]))
     with plant["planted"](open_path, salt=1), cut_bed(made, NAME, "ssd-nvme-dc", open_path / "mount") as bed:
         for seed in range(MOST_CUTS):
             cut = bed.cut(seed, LOAD_S)

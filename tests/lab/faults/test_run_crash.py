@@ -14,9 +14,9 @@ import pytest
 
 from tierwise.host import clean
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, all_disks
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.results import RunResult
-from tierwise.results.files import read_results
+from tierwise.results.result_files import read_results
 
 LATEST_MOMENT_S = 6.0
 STUDY = """
@@ -97,7 +97,7 @@ def test_a_dead_device_fails_its_run_and_resuming_completes_the_study(
     process = start(tmp_path, seconds=4, repeats=2)
     strike(await_measuring(tmp_path))
     status = process.wait(timeout=300)
-    results = runner.results_in(tmp_path / "results" / "crash" / runner.LATEST)
+    results = runner.finished_runs_in(tmp_path / "results" / "crash" / runner.LATEST)
     assert results[0].status == "failed" and results[0].problems
     # A disturbed machine serves requests late, which spoils a run but does not end it.
     assert [result.status for result in results[1:]] in (["ok"], ["invalid"]), results
@@ -111,7 +111,7 @@ def resume(tmp_path: Path, before: list[RunResult]) -> None:
     """The failed run is run again on a fresh device, and its old record set aside."""
     status = start(tmp_path, 4, 2, "--resume").wait(timeout=300)
     directory = tmp_path / "results" / "crash" / runner.LATEST
-    after = runner.results_in(directory)
+    after = runner.finished_runs_in(directory)
     assert len(after) == 2 and "failed" not in {result.status for result in after}, after
     assert status == (0 if any(result.status == "ok" for result in after) else 2)
     assert after[0] == before[1] and after[1].run_id == before[0].run_id

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tierwise import _core
-from tierwise.probe.place import look
+from tierwise.probe.probe_target import inspect_probe_target
 
 
 def layers(path: Path) -> dict[str, Any]:
@@ -70,7 +70,9 @@ def test_btrfs_has_all_of_its_devices(tmp_path: Path, count: int) -> None:
             assert {link["name"] for link in below["chain"] if link["depth"] == 1} == names
             assert not devices[0]["tells_places"], "btrfs tells addresses of its own"
             assert devices[0]["untraced"] == (None if count == 1 else "btrfs")
-            assert f"btrfs on loop {sorted(names)[0]} ({tmp_path}/disk" in look(top / "v").label
+            assert (
+                f"btrfs on loop {sorted(names)[0]} ({tmp_path}/disk" in inspect_probe_target(top / "v").label
+            )
 
 
 def test_an_overlay_has_the_device_of_its_upper_directory(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def test_the_doctor_misses_it(open_path: Path) -> None:
 
 def test_a_container_without_the_right_to_mount_is_told_so() -> None:
     script = (
-        "from tierwise.host.doctor import examine, missing_for_emulation\n"
-        "for check in missing_for_emulation(examine()): print(check.name, check.detail, check.fix)"
+        "from tierwise.host.doctor import check_machine, failed_emulation_checks\n"
+        "for check in failed_emulation_checks(check_machine()): print(check.name, check.detail, check.fix)"
     )
     command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

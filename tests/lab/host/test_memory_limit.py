@@ -12,13 +12,15 @@ import pytest
 
 from support.engine_contract import until
 from tierwise.host import cgroups, ledger, processes
-from tierwise.host.cgroups import MemoryLimit, impossible
+from tierwise.host.cgroups import MemoryLimit, memory_limit_obstacle
 from tierwise.host.clean import clean
 from tierwise.host.page_cache import files_below, open_files, resident_bytes
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
-limits = pytest.mark.skipif(impossible() is not None, reason=f"no memory limits: {impossible()}")
+limits = pytest.mark.skipif(
+    memory_limit_obstacle() is not None, reason=f"no memory limits: {memory_limit_obstacle()}"
+)
 pytestmark = pytest.mark.usefixtures("run_dir")
 
 # A child is forked first, which must be confined too; it is the one that reads.
@@ -85,7 +87,7 @@ def test_a_limit_that_no_server_fits_in_is_refused() -> None:
 def test_a_user_is_told_why_memory_cannot_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("os.geteuid", lambda: 1000)
-        assert impossible() == "only root can limit a server's memory"
+        assert memory_limit_obstacle() == "only root can limit a server's memory"
 
 
 def test_residency_follows_the_page_cache(large_file: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from support import forked
 from tierwise.cluster import remote
-from tierwise.fleet.catalogue import catalogue
+from tierwise.fleet.fleet_databases import find_recordings
 from tierwise.model.errors import HostError, TierwiseError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
@@ -56,12 +56,12 @@ WITH_CREDENTIALS = [
 
 @pytest.mark.parametrize("uri", REFUSED)
 def test_other_stores_and_chains_are_refused(uri: str) -> None:
-    tasks, (left_out,) = catalogue([uri])
+    tasks, (left_out,) = find_recordings([uri])
     assert not tasks and "tierwise reads no such address" in left_out.problem
-    with pytest.raises(TierwiseError, match="no such address"), remote.opened(uri):
+    with pytest.raises(TierwiseError, match="no such address"), remote.local_recording_copy(uri):
         pass
     with pytest.raises(TierwiseError, match="no such address"):
-        remote.versions(uri)
+        remote.file_versions(uri)
 
 
 @pytest.mark.parametrize("uri", WITH_CREDENTIALS)
@@ -77,7 +77,7 @@ def test_credentials_are_neither_kept_nor_shown(uri: str, tmp_path: Path) -> Non
         assert SECRET.encode() not in file.read_bytes()
     ended = forked.command(*asked[:2], uri, *asked[4:])
     assert SECRET not in ended.refusal
-    with pytest.raises(TierwiseError) as raised, remote.opened(uri):
+    with pytest.raises(TierwiseError) as raised, remote.local_recording_copy(uri):
         pass
     assert SECRET not in str(raised.value)
 
@@ -89,7 +89,7 @@ def test_what_a_store_says_is_shown_without_tokens(monkeypatch: pytest.MonkeyPat
         raise OSError(f"403 for https://host/x?sv=1&sig={SECRET}")
 
     monkeypatch.setattr(core, "url_to_fs", failing)
-    _, (left_out,) = catalogue(["az://container/x"])
+    _, (left_out,) = find_recordings(["az://container/x"])
     assert "403" in left_out.problem and SECRET not in left_out.model_dump_json()
 
 
@@ -106,13 +106,13 @@ def test_the_stores_that_are_read_are_asked(uri: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(core, "url_to_fs", missing)
     with pytest.raises(HostError, match="further package"):
-        catalogue([uri])
+        find_recordings([uri])
     assert asked == [uri]
 
 
 def test_a_file_uri_is_its_path(tmp_path: Path) -> None:
     pytest.importorskip("scipy", reason="the best set needs scipy")
-    tasks, left_out = catalogue([f"file://{EXAMPLE}", f"file://{EXAMPLE.parent}/key*"])
+    tasks, left_out = find_recordings([f"file://{EXAMPLE}", f"file://{EXAMPLE.parent}/key*"])
     assert [task.uri for task in tasks] == [str(EXAMPLE)] and not left_out
     ended = forked.command(
         "fleet", "advise", f"file://{EXAMPLE}", "--devices", "nvme-dc", "--seeds", "2", "--format", "json"
@@ -122,4 +122,4 @@ def test_a_file_uri_is_its_path(tmp_path: Path) -> None:
 
 def test_wildcards_of_a_store_are_no_query() -> None:
     for uri in ("s3://bucket/rec-?", "s3://bucket/day=2026-11-??/*", "gs://b/[ab]*"):
-        remote.require_allowed(uri)
+        remote.require_allowed_uri(uri)

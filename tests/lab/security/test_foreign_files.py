@@ -22,7 +22,7 @@ from support import forked
 from support.malformed_recordings import printed_forecast, small_recording
 from support.other_users import needs_root
 from tierwise.capture import engine_counters
-from tierwise.capture.target import Target, load
+from tierwise.capture.target import RecordingTarget, load_rules
 from tierwise.host import mounts, page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
@@ -190,10 +190,10 @@ def test_a_pipe_in_place_of_a_control_file_is_not_waited_for(tmp_path: Path) -> 
     (tmp_path / "global").mkdir()
     os.mkfifo(tmp_path / "global" / "pg_control")
     with subprocess.Popen(["/bin/sleep", "1000"], cwd=tmp_path) as server:
-        target = Target(lambda: [server.pid], load("postgres"))
+        target = RecordingTarget(lambda: [server.pid], load_rules("postgres"))
         asked: list[str | None] = []
         asking = threading.Thread(
-            target=lambda: asked.append(engine_counters._system_of(target)), daemon=True
+            target=lambda: asked.append(engine_counters._system_identifier_of(target)), daemon=True
         )
         asking.start()
         asking.join(10)
@@ -263,6 +263,6 @@ def test_the_core_reads_files_of_others_by_one_function() -> None:
         for path in (crates / name / "src").rglob("*.rs"):
             text = path.read_text("utf-8").partition("#[cfg(test)]")[0]
             matches = re.findall(
-                r"File::open\((?!&self\.path)|fs::read\(|fs::read_to_string\((?!\"/proc)", text
+                r"\bFile::open\((?!&self\.path)|fs::read\(|fs::read_to_string\((?!\"/proc)", text
             )
             assert not matches, path

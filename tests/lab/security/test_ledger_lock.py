@@ -50,7 +50,7 @@ def test_a_lock_that_a_former_version_left_open_to_others_is_closed(run_dir: Pat
 
 
 def test_whoever_holds_the_lock_too_long_is_named(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.model.lock.WAITS_S", 0.3)
+    monkeypatch.setattr("tierwise.model.file_lock.WAITS_S", 0.3)
     clean()
     with holder(run_dir / "lock") as pid:
         with pytest.raises(TierwiseError, match=rf"process {pid} \(.*python.*flock") as caught:
@@ -60,11 +60,11 @@ def test_whoever_holds_the_lock_too_long_is_named(run_dir: Path, monkeypatch: py
 
 
 def test_the_command_continues_without_the_lock(run_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tierwise.host.clean import clean_before
+    from tierwise.host.clean import clean_before_operation
 
-    monkeypatch.setattr("tierwise.model.lock.WAITS_S", 0.3)
+    monkeypatch.setattr("tierwise.model.file_lock.WAITS_S", 0.3)
     sentences: list[str] = []
     (run_dir / "lock").touch()
     with holder(run_dir / "lock") as pid:
-        assert clean_before(sentences.append) == []
+        assert clean_before_operation(sentences.append) == []
     assert len(sentences) == 1 and f"process {pid}" in sentences[0]

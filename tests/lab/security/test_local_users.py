@@ -18,26 +18,26 @@ from support.other_users import Place, give, needs_root, place, plant_link, run,
 from support.paths import RECORDINGS
 from tierwise import _core
 from tierwise.api.views import View
-from tierwise.capture.record import Enough, record_running
-from tierwise.capture.schedule import Schedule
-from tierwise.capture.target import load, of_pid
+from tierwise.capture.record import StopCondition, record_running_database
+from tierwise.capture.schedule import BurstSchedule
+from tierwise.capture.target import load_rules, target_of_process
 from tierwise.cli import app
-from tierwise.cli.options import defaults
-from tierwise.cli.output import write_file
+from tierwise.cli.options import option_defaults
+from tierwise.cli.output import write_output_file
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
 from tierwise.host.users import ACCOUNT
 from tierwise.lab.studies import study
-from tierwise.lab.studies.runner.storage import open_storage
+from tierwise.lab.studies.runner.run_storage import open_storage
 from tierwise.lab.studies.study import plan_runs
-from tierwise.lab.workloads import reader
+from tierwise.lab.workloads import workload_reader
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.recording import Observation, make_folder, redact, write_observation
-from tierwise.recording.observation import Wait
+from tierwise.recording import Observation, make_recording_folder, redact_recording, write_observation
+from tierwise.recording.observation import ObservedWait
 
 pytestmark = needs_root
 EXAMPLE = RECORDINGS / "keyed-update"
@@ -81,20 +81,20 @@ def test_root_takes_no_defaults_of_another_user(there: Place, monkeypatch: pytes
         (folder / "tierwise" / "config.toml").write_text(text)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(there.theirs))
     with pytest.raises(TierwiseError, match="theirs belongs to nobody: make it yours"):
-        defaults()
+        option_defaults()
     own = there.own / "tierwise" / "config.toml"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(there.own))
-    assert defaults() == {"study": {"show": {"format": "csv"}}}
+    assert option_defaults() == {"study": {"show": {"format": "csv"}}}
     own.rename(there.own / "kept.toml")
     own.symlink_to(there.own / "kept.toml")
-    assert defaults() == {"study": {"show": {"format": "csv"}}}
+    assert option_defaults() == {"study": {"show": {"format": "csv"}}}
     give(there.own / "kept.toml")
     with pytest.raises(TierwiseError, match=r"config\.toml belongs to nobody"):
-        defaults()
+        option_defaults()
     os.chown(there.own / "kept.toml", 0, 0)
     (there.own / "kept.toml").chmod(0o666)
     with pytest.raises(TierwiseError, match="can be written by others"):
-        defaults()
+        option_defaults()
 
 
 def test_a_device_is_overwritten_only_where_that_is_typed(
@@ -117,7 +117,7 @@ def test_a_device_is_overwritten_only_where_that_is_typed(
 
 
 def test_another_users_empty_folder_is_not_taken(there: Place) -> None:
-    for make in (make_folder, lambda out: redact(EXAMPLE, out)):
+    for make in (make_recording_folder, lambda out: redact_recording(EXAMPLE, out)):
         with pytest.raises(TierwiseError, match="theirs belongs to nobody: name a directory of your own"):
             make(there.theirs)
     assert not list(there.theirs.iterdir())
@@ -126,13 +126,13 @@ def test_another_users_empty_folder_is_not_taken(there: Place) -> None:
 def test_no_folder_is_made_where_another_user_could_replace_it(there: Place) -> None:
     there.own.chmod(0o777)
     with pytest.raises(TierwiseError, match="theirs belongs to nobody"):
-        make_folder(there.theirs / "new" / "out")
+        make_recording_folder(there.theirs / "new" / "out")
     with pytest.raises(TierwiseError, match="own can be written by others"):
-        make_folder(there.own / "new" / "out")
+        make_recording_folder(there.own / "new" / "out")
     os.chown(there.own, 0, 100)
     there.own.chmod(0o775)
     with pytest.raises(TierwiseError, match="own can be written by others"):
-        make_folder(there.own / "new" / "out")
+        make_recording_folder(there.own / "new" / "out")
     assert not [*there.own.iterdir(), *there.theirs.iterdir()]
 
 
@@ -141,26 +141,26 @@ def test_another_users_link_in_a_directory_of_all_is_not_followed(there: Place) 
     plant_link(there.own / "link", there.victim)
     for out in (there.own / "link" / "out", there.own / "link"):
         with pytest.raises(TierwiseError, match="link belongs to nobody"):
-            make_folder(out)
+            make_recording_folder(out)
     assert there.untouched
 
 
 def test_whoever_called_sudo_has_his_own_directory(there: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_UID", str(there.theirs.stat().st_uid))
-    make_folder(there.theirs / "out")
+    make_recording_folder(there.theirs / "out")
     assert (there.theirs / "out").stat().st_uid == 0 and mode(there.theirs / "out") == 0o700
 
 
 def test_an_own_folder_that_is_taken_is_closed_first(there: Place) -> None:
     there.own.chmod(0o755)
-    make_folder(there.own)
+    make_recording_folder(there.own)
     assert mode(there.own) == 0o700
 
 
 def test_an_own_link_still_leads_to_a_results_folder(there: Place) -> None:
     (there.own / "link").symlink_to(there.own / "far")
     (there.own / "far").mkdir()
-    make_folder(there.own / "link" / "out")
+    make_recording_folder(there.own / "link" / "out")
     assert (there.own / "far" / "out").is_dir()
 
 
@@ -168,7 +168,7 @@ def test_a_folder_that_is_swapped_for_a_link_changes_no_other(there: Place, run_
     with swapping(there, "x-"):
         for _ in range(ROUNDS):
             try:
-                made = ledger.directory("x", there.theirs, 0o755)
+                made = ledger.make_directory("x", there.theirs, 0o755)
             except TierwiseError as error:
                 assert "belongs to nobody" in str(error)
                 break
@@ -181,14 +181,14 @@ def test_a_folder_that_is_swapped_for_a_link_changes_no_other(there: Place, run_
 def test_a_probes_folder_may_be_in_a_databases_directory_and_is_written_by_descriptor(
     there: Place, run_dir: Path
 ) -> None:
-    from tierwise.model.output_files import held
+    from tierwise.model.output_files import rename_proof_path
 
     with swapping(there, "probe-"):
         for _ in range(200):
             with suppress(TierwiseError, OSError):  # It was moved away in the meantime.
-                made = ledger.directory("probe", there.theirs, in_foreign=True)
+                made = ledger.make_directory("probe", there.theirs, in_foreign=True)
                 made.entry.remove()
-                with held(made.path) as folder:
+                with rename_proof_path(made.path) as folder:
                     (folder / "file").write_text("x")
     assert there.untouched
 
@@ -197,7 +197,7 @@ def test_a_probes_folder_may_be_in_a_databases_directory_and_is_written_by_descr
 def test_a_directory_in_the_place_of_a_probes_folder_is_not_removed(
     link: bool, there: Place, run_dir: Path
 ) -> None:
-    made = ledger.directory("probe", parent=there.theirs, in_foreign=True)
+    made = ledger.make_directory("probe", parent=there.theirs, in_foreign=True)
     made.path.rename(there.theirs / "moved")
     if link:
         plant_link(made.path, there.victim)
@@ -227,7 +227,7 @@ def test_the_ledger_is_not_made_in_another_users_directory(
 
 
 def test_temporary_directories_are_private(run_dir: Path) -> None:
-    with ledger.directory("test-private") as made:
+    with ledger.make_directory("test-private") as made:
         assert mode(made) == 0o700
 
 
@@ -239,11 +239,11 @@ def to_html(file: Path) -> None:
 
 
 def to_times(file: Path) -> None:
-    simulate(profiles.load("nvme-dc"), Job(preset="randread-4k", count=10, times=file))
+    simulate_job(profiles.load_profile("nvme-dc"), SimulationJob(preset="randread-4k", count=10, times=file))
 
 
 def to_observation(file: Path) -> None:
-    wait = Wait(event="x", wait_class="cpu", sessions=1.0)
+    wait = ObservedWait(event="x", wait_class="cpu", sessions=1.0)
     about = {
         "started_at": "2026-11-29T12:00:00Z",
         "tierwise": "",
@@ -255,7 +255,7 @@ def to_observation(file: Path) -> None:
 
 
 def to_page(file: Path) -> None:
-    write_file(file, b"page")
+    write_output_file(file, b"page")
 
 
 WRITERS = {
@@ -297,8 +297,8 @@ def test_an_own_link_to_a_folder_does_not_lead_through_another_users_directory(t
 
 def test_a_page_can_go_to_the_standard_output(there: Place) -> None:
     code = (
-        "from pathlib import Path; from tierwise.cli.output import write_file\n"
-        "write_file(Path('/dev/stdout'), b'page')"
+        "from pathlib import Path; from tierwise.cli.output import write_output_file\n"
+        "write_output_file(Path('/dev/stdout'), b'page')"
     )
     for output in (subprocess.PIPE, (there.own / "redirected").open("wb")):
         done = subprocess.run([sys.executable, "-c", code], stdout=output, check=True)
@@ -331,19 +331,19 @@ def test_a_second_name_of_a_file_is_not_written(there: Place) -> None:
 
 def test_a_workload_is_not_made_in_another_users_directory(there: Place) -> None:
     with pytest.raises(TierwiseError, match="belongs to nobody"):
-        reader.write(there.theirs / "mine")
+        workload_reader.write_new_workload(there.theirs / "mine")
 
 
 def test_a_file_for_another_account_is_new_and_not_what_he_planted(there: Place) -> None:
-    from tierwise.host.users import ServerUser, write_for
+    from tierwise.host.users import ServerUser, write_file_for_user
 
     status = there.theirs.stat()
     user = ServerUser("nobody", status.st_uid, status.st_gid)
     plant_link(there.theirs / "password", there.secret)
     with pytest.raises(FileExistsError):
-        write_for(user, there.theirs / "password", "new")
+        write_file_for_user(user, there.theirs / "password", "new")
     assert there.untouched
-    write_for(user, there.theirs / "other", "new")
+    write_file_for_user(user, there.theirs / "other", "new")
     made = (there.theirs / "other").stat()
     assert (made.st_uid, stat.S_IMODE(made.st_mode)) == (user.uid, 0o600)
 
@@ -360,9 +360,11 @@ def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) 
         modes.update((path.is_dir(), mode(path)) for path in paths)
         return True
 
-    target = of_pid(os.getpid(), load("sqlite"))
-    schedule = Schedule(seconds=1.5, duty=0.5, burst_s=0.2)
-    record_running(target, there.own / "out", schedule, lambda _: None, None, Enough(is_usable, 30))
+    target = target_of_process(os.getpid(), load_rules("sqlite"))
+    schedule = BurstSchedule(seconds=1.5, duty=0.5, burst_s=0.2)
+    record_running_database(
+        target, there.own / "out", schedule, lambda _: None, None, StopCondition(is_usable, 30)
+    )
     assert modes == {(True, 0o700), (False, 0o600)}
     assert {mode(path) for path in (there.own / "out").iterdir()} == {0o600}
 
@@ -371,7 +373,7 @@ def test_a_recording_is_private_while_it_is_judged(there: Place, run_dir: Path) 
 
 
 def test_no_disk_is_mounted_where_another_user_could_move_it(there: Place, run_dir: Path) -> None:
-    profile, parts = profiles.load("nvme-dc"), [Partition(WHOLE, 32 * MIB)]
+    profile, parts = profiles.load_profile("nvme-dc"), [Partition(WHOLE, 32 * MIB)]
     for point in (there.theirs, there.theirs / "mount"):
         with pytest.raises(TierwiseError, match="belongs to nobody"):
             EmulatedDisk.up("refused", profile, parts, point).down()
@@ -379,7 +381,7 @@ def test_no_disk_is_mounted_where_another_user_could_move_it(there: Place, run_d
 
 
 def test_another_user_cannot_keep_a_studys_disk_from_being_unmounted(run_dir: Path) -> None:
-    chosen = study.parse(STUDY, "study.toml")
+    chosen = study.parse_study(STUDY, "study.toml")
     with ExitStack() as undo:
         storage = open_storage(chosen, plan_runs(chosen, 0)[0], [Role.LOG], undo)
         (point,) = storage.places.values()

@@ -27,7 +27,7 @@ from tierwise.host.page_cache import resident_bytes
 from tierwise.host.users import server_user
 from tierwise.lab.engines.base import Engine
 from tierwise.lab.studies import study
-from tierwise.lab.studies.runner.run import execute
+from tierwise.lab.studies.runner.database_run import execute_run
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -96,8 +96,10 @@ def small_disk(partitions: frozenset[str]) -> Iterator[EmulatedDisk]:
     """An emulated disk of this process, at memory speed."""
     parts = [Partition(name, 256 * MIB) for name in sorted(partitions)]
     with (
-        ledger.passage("mnt", server_user(), ledger.run_dir()) as parent,
-        EmulatedDisk.up(f"cold-{os.getpid()}", profiles.load("ssd-nvme-dc"), parts, parent / "d") as disk,
+        ledger.passage_directory("mnt", server_user(), ledger.run_dir()) as parent,
+        EmulatedDisk.up(
+            f"cold-{os.getpid()}", profiles.load_profile("ssd-nvme-dc"), parts, parent / "d"
+        ) as disk,
     ):
         disk.set_timing(False)
         yield disk
@@ -165,7 +167,7 @@ def test_a_run_and_its_laps_state_how_they_were_made_cold(own: Path, production:
     chosen = tiny_study(own, "sqlite", "scan_seek", "scale = 0.01")
     (plan,) = plan_runs(chosen, 1)
     with kept(production, 0.9):
-        result = execute(chosen, plan, 1, lambda _: None)
+        result = execute_run(chosen, plan, 1, lambda _: None)
     assert result.status == "ok", result.problems
     starts = [result.cold_start, *(lap.cold_start for lap in result.laps if lap.cold)]
     assert len(starts) > 2
@@ -180,12 +182,12 @@ def test_a_disk_in_use_stays_mounted_and_the_result_states_by_whom(production: P
         data, log = fill(disk.mounts["data"] / "table"), fill(disk.mounts["log"] / "wal")
         places = [(Role.DATA, disk.mounts["data"]), (Role.LOG, disk.mounts["log"])]
         with data.open("rb"), kept(production):
-            cold = page_cache.make_cold(places)
+            cold = page_cache.make_caches_cold(places)
         assert cold.remounted == [Role.LOG]
         assert f"in use by {os.getpid()}" in cold.not_remounted[Role.DATA]
         assert f"the disk of data was not unmounted ({cold.not_remounted[Role.DATA]})" in cold.warnings[0]
         assert (resident_bytes(data), resident_bytes(log)) == (0, 0)
-        assert page_cache.make_cold(places).warnings == []
+        assert page_cache.make_caches_cold(places).warnings == []
 
 
 def test_a_mount_in_another_namespace_keeps_a_file_system_warm() -> None:
@@ -195,7 +197,7 @@ def test_a_mount_in_another_namespace_keeps_a_file_system_warm() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
             try:
                 assert other.stdout is not None and other.stdout.readline() == b"\n"
-                cold = page_cache.make_cold([(Role.DATA, disk.mounts["data"])])
+                cold = page_cache.make_caches_cold([(Role.DATA, disk.mounts["data"])])
             finally:
                 other.kill()
         assert f"{other.pid} (" in cold.not_remounted[Role.DATA]
@@ -209,15 +211,15 @@ def test_a_file_system_of_the_user_is_never_unmounted() -> None:
         "import sys\nfrom pathlib import Path\n"
         "from tierwise.device_models import profiles\n"
         "from tierwise.host.disk.disk import EmulatedDisk, Partition, WHOLE\n"
-        "EmulatedDisk.up(sys.argv[1], profiles.load('ssd-nvme-dc'), [Partition(WHOLE, 64 << 20)],"
+        "EmulatedDisk.up(sys.argv[1], profiles.load_profile('ssd-nvme-dc'), [Partition(WHOLE, 64 << 20)],"
         " Path(sys.argv[2]), owner='server')\n"
     )
     name = f"users-{os.getpid()}"
-    with ledger.passage("mnt", server_user(), ledger.run_dir()) as parent:
+    with ledger.passage_directory("mnt", server_user(), ledger.run_dir()) as parent:
         subprocess.run([sys.executable, "-c", script, name, parent / "d"], check=True)
         try:
             table, before = fill(parent / "d" / "table"), mount_id(parent / "d")
-            cold = page_cache.make_cold([(Role.DATA, parent / "d")])
+            cold = page_cache.make_caches_cold([(Role.DATA, parent / "d")])
             assert (cold.remounted, cold.not_remounted) == ([], {})
             assert mount_id(parent / "d") == before
             assert resident_bytes(table) == 0
@@ -233,7 +235,7 @@ def test_a_file_that_stays_warm_is_named(call: str, open_path: Path, monkeypatch
     table, other = fill(open_path / "ta\x1b[2Jble"), fill(open_path / "other")
     with table.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert sum(mapped[at] for at in range(0, len(mapped), mmap.PAGESIZE)) > 0
-        cold = page_cache.make_cold([(Role.DATA, open_path)])
+        cold = page_cache.make_caches_cold([(Role.DATA, open_path)])
     (warm,) = cold.warm
     assert (warm.role, warm.file, warm.resident_bytes) == (Role.DATA, "ta\\x1b[2Jble", 4 * MIB)
     assert cold.warnings == ["4,096 KiB of ta\\x1b[2Jble (data) stayed in the page cache"]
@@ -254,7 +256,7 @@ def test_what_a_database_links_to_stays_in_the_page_cache(open_path: Path, produ
     (directory / "linked").symlink_to(folder)
     os.mkfifo(directory / "pipe")
     with kept(production), kept(other):
-        cold = page_cache.make_cold([(Role.DATA, directory)])
+        cold = page_cache.make_caches_cold([(Role.DATA, directory)])
     assert share_resident(table) == 0
     assert cold.warm == []
     assert resident_bytes(directory / "pipe") is None
@@ -262,12 +264,12 @@ def test_what_a_database_links_to_stays_in_the_page_cache(open_path: Path, produ
 
 def test_a_user_makes_cold_what_he_may_open(open_path: Path) -> None:
     table = fill(open_path / "table")
-    cold = page_cache.forget([(Role.DATA, open_path)])
+    cold = page_cache.drop_cached_pages([(Role.DATA, open_path)])
     assert resident_bytes(table) == 0
     assert (cold.dropped, cold.resident_bytes) == ("own files", 0)
     with table.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert sum(mapped[at] for at in range(0, len(mapped), mmap.PAGESIZE)) > 0
-        (warm,) = page_cache.forget([(Role.DATA, open_path)]).warm
+        (warm,) = page_cache.drop_cached_pages([(Role.DATA, open_path)]).warm
     assert warm.file == "table"
 
 
@@ -280,9 +282,9 @@ def test_the_whole_machine_is_emptied_only_by_an_option(
     monkeypatch.setattr("tierwise.host.page_cache._DROP_CACHES", switch)
     chosen = tiny_study(own, "sqlite", "order_entry", "scale = 0.01\ntransactions = 10")
     (plan,) = plan_runs(chosen, 1)
-    plain = execute(chosen, plan, 1, lambda _: None)
+    plain = execute_run(chosen, plan, 1, lambda _: None)
     assert (switch.read_text(), plain.cold_start and plain.cold_start.dropped) == ("", "own files")
-    asked = execute(chosen, plan, 1, lambda _: None, drop_caches=True)
+    asked = execute_run(chosen, plan, 1, lambda _: None, drop_caches=True)
     assert (switch.read_text(), asked.cold_start and asked.cold_start.dropped) == ("3", "whole machine")
     with pytest.raises(TierwiseError, match="drop_caches"):
         tiny_study(own, "sqlite", "order_entry", "scale = 0.01\ntransactions = 10\ndrop_caches = true")

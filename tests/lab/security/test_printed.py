@@ -12,7 +12,7 @@ import pytest
 from support import forked
 from support.malformed_recordings import small_recording
 from support.results_factory import INFO, Make, run
-from tierwise.cli.output import warn
+from tierwise.cli.output import print_warning
 
 PACKAGE = Path(__file__).parents[3] / "python" / "tierwise"
 EXAMPLE = Path(__file__).parents[3] / "examples" / "recordings" / "keyed-update"
@@ -96,7 +96,7 @@ def test_a_spreadsheet_runs_no_cell(cell: str, tmp_path: Path) -> None:
 
 
 def test_a_name_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    warn("left out: a\ntierwise: nothing is wrong")
+    print_warning("left out: a\ntierwise: nothing is wrong")
     assert capsys.readouterr().err == "warning: left out: a?tierwise: nothing is wrong\n"
 
 
@@ -116,8 +116,8 @@ def test_the_static_recorder_prints_by_one_function() -> None:
     printing = [re.sub(r"\s", "", line) for line in re.findall(r"^.*print(?:ln)?!\(.*$", text, re.MULTILINE)]
     assert sorted(printing) == sorted(
         [
-            'eprintln!("{}",printable(text));',
-            'println!("{}",printable(text));',
+            'eprintln!("{}",without_control_characters(text));',
+            'println!("{}",without_control_characters(text));',
             'print!("{}",arguments::HELP);',
         ]
     )

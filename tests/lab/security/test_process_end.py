@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from support.other_users import NAME, needs_root, run, running
-from tierwise.host import cgroups, interpreter, ledger, processes, programs
-from tierwise.host.disk.server import find
+from tierwise.host import cgroups, ledger, processes, programs, python_process
+from tierwise.host.disk.disk_server import disk_server_pids
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
@@ -107,10 +107,10 @@ def test_a_process_does_not_tell_its_user_by_its_name(run_dir: Path) -> None:
 def test_a_program_of_root_that_another_user_started_is_no_disk_server(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     code = f"import os, time; os.setresuid({other_user().uid}, 0, 0); print(flush=True); time.sleep(1000)"
-    argv = [sys.executable, "-c", code, "tierwise.host.disk.server", str(config)]
+    argv = [sys.executable, "-c", code, "tierwise.host.disk.disk_server", str(config)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as theirs:
         assert theirs.stdout is not None and theirs.stdout.readline()
-        found = find(config)
+        found = disk_server_pids(config)
         theirs.kill()
     assert found == []
 
@@ -162,10 +162,12 @@ def started_as_other_user() -> processes.Process:
 def test_a_user_cannot_trace_what_runs_as_him_for_root(
     run_dir: Path, open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interpreter, "_is_open", lambda *_: True)
+    monkeypatch.setattr(python_process, "_is_open", lambda *_: True)
     (log := open_path / "log").touch()
     code = "import os, time; print(os.geteuid(), flush=True); time.sleep(1000)"
-    process = programs.start("look", interpreter.unprivileged("look", code, user=other_user()), log=log)
+    process = programs.start(
+        "look", python_process.unprivileged_python("look", code, user=other_user()), log=log
+    )
     try:
         while process.running and not log.read_text():
             time.sleep(0.01)
@@ -214,5 +216,5 @@ def test_a_process_that_its_user_traces_is_not_waited_for_for_ever(
         ending.join(20)
         ended = not ending.is_alive()
     process.popen.wait()
-    cgroups.remove_process_group(process.entry.name)
+    cgroups.remove_process_cgroup(process.entry.name)
     assert ended and str(process.pid) in problems[0]

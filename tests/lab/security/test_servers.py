@@ -22,10 +22,10 @@ from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of
 from tierwise import _core
 from tierwise.host import ledger, users
-from tierwise.host.programs import Home
+from tierwise.host.programs import PrivateDirectory
 from tierwise.lab import engines
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.model.errors import TierwiseError
@@ -39,10 +39,10 @@ LIBRARIES = ("sqlite", "duckdb", "rocksdb")
 def started(name: str, directory: Path) -> Engine:
     if name == "mariadb":
         try:
-            installed()
+            installed_mariadb()
         except TierwiseError as error:
             pytest.skip(str(error))
-    engine = engines.create(name)
+    engine = engines.create_engine(name)
     engine.init(places_in(directory, engine.roles))
     engine.start()
     return engine
@@ -249,7 +249,7 @@ def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngi
 
 
 def test_a_home_is_closed(run_dir: Path) -> None:
-    home = Home("test-home", users.server_user())
+    home = PrivateDirectory("test-home", users.server_user())
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (home.outer, home.own)]
     assert modes in ([0o710, 0o700], [0o700, 0o700])
     home.remove()

@@ -15,10 +15,10 @@ from support.engine_contract import open_directory
 from support.paths import ROOT
 from tierwise.lab import engines, studies
 from tierwise.lab.engines.base import Engine
-from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.validation import servers
-from tierwise.lab.validation.spec import load
+from tierwise.lab.validation.validation_spec import load_validation
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import parse_toml
 from tierwise.model.placement import Role
@@ -73,12 +73,12 @@ REFUSED = {
 
 def created(name: str, settings: Mapping[str, str]) -> Engine:
     require(name)
-    return engines.create(name, settings)
+    return engines.create_engine(name, settings)
 
 
 def require(name: str) -> None:
     try:
-        engines.create(name)
+        engines.create_engine(name)
     except TierwiseError as error:
         pytest.skip(str(error))
 
@@ -95,9 +95,9 @@ def test_what_is_not_listed_is_refused_in_any_spelling(engine: str, setting: str
 @pytest.mark.parametrize("engine", ALL)
 def test_a_misspelt_name_has_its_neighbour(engine: str) -> None:
     require(engine)
-    name = min(type(engines.create(engine)).allowed_settings())
+    name = min(type(engines.create_engine(engine)).allowed_settings())
     with pytest.raises(TierwiseError, match=f"did you mean {name}"):
-        engines.create(engine, {f"{name}x": "1"})
+        engines.create_engine(engine, {f"{name}x": "1"})
 
 
 @pytest.mark.parametrize("value", ["1\0", "1\n2", "1\r--init-file=x", "\x1b[2J"])
@@ -129,14 +129,14 @@ def test_other_spellings_of_a_listed_name_mean_that_name() -> None:
         engine.start()
         assert engine.settings()["work_mem"] == "3MB"
     with pytest.raises(TierwiseError, match="setting WORK_MEM is given twice"):
-        engines.create("postgres", {"work-mem": "1MB", "WORK_MEM": "2MB"})
+        engines.create_engine("postgres", {"work-mem": "1MB", "WORK_MEM": "2MB"})
 
 
 @pytest.mark.parametrize("engine", ["mariadb", "postgres"])
 def test_a_server_of_a_validation_takes_no_more(engine: str) -> None:
     for name in ("init_file", "shared_preload_libraries", "plugin-load-add", "hba_file"):
         with pytest.raises(TierwiseError, match=f"setting {name} is not among those"):
-            servers.create(engine, engine, {name: "x"})
+            servers.create_database(engine, engine, {name: "x"})
 
 
 STUDY = """
@@ -183,15 +183,15 @@ def test_a_study_with_a_strange_setting_starts_nothing(
 
 def shipped_settings() -> Iterator[tuple[str, str, dict[str, str]]]:
     """Of every study and validation in the repository: its name, the engine, and the settings."""
-    for name in studies.names():
-        study = studies.load(name)
+    for name in studies.study_names():
+        study = studies.load_study(name)
         for overrides in (study, study.quick, study.paper_scale, *study.variants.values()):
             for engine, given in overrides.settings.items():
                 yield name, engine, given
     files = [*ROOT.glob("examples/validation/*.toml"), *ROOT.glob("docs/evidence/validation/**/*.toml")]
     for file in [None, *files]:
         try:
-            spec = load(file)
+            spec = load_validation(file)
         except TierwiseError:
             continue
         for engine, given in spec.settings.items():
@@ -213,7 +213,7 @@ def test_every_shipped_study_and_validation_sets_what_it_may() -> None:
 def test_ways_to_commit_are_listed() -> None:
     for name in ALL:
         require(name)
-        made = type(engines.create(name))
+        made = type(engines.create_engine(name))
         for setting in made.durability():
             assert setting.settings.keys() <= made.allowed_settings()
 
@@ -239,13 +239,13 @@ def test_no_name_in_mariadbs_list_is_the_beginning_of_another_option() -> None:
     """A server takes the beginning of an option for the option, where it does not know the name itself."""
     require("mariadb")
     completed = subprocess.run(
-        [installed().server, "--no-defaults", "--help", "--verbose"],
+        [installed_mariadb().server, "--no-defaults", "--help", "--verbose"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     options = {
         name.replace("-", "_") for name in re.findall(r"^\s+(?:-\w, )?--([\w-]+)", completed.stdout, re.M)
     }
-    allowed = type(engines.create("mariadb")).allowed_settings()
+    allowed = type(engines.create_engine("mariadb")).allowed_settings()
     assert len(allowed & options) > 150
     unknown = allowed - options
     assert not {(name, option) for name in unknown for option in options if option.startswith(name)}

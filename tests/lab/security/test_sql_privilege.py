@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,31 +18,33 @@ from support.embedded_adapter import open_in
 from support.engine_contract import open_directory, places_in
 from support.engine_sessions import client_of, root_of, superuser_dsn
 from tierwise import _core
-from tierwise.capture.observe import observe
-from tierwise.capture.postgres import PostgresSession
-from tierwise.capture.sql_session import parse
+from tierwise.capture.observe import observe_server
+from tierwise.capture.postgres_session import PostgresSession
+from tierwise.capture.sql_session import parse_dsn
 from tierwise.lab import engines
-from tierwise.lab.engines.base import Engine, Limits
-from tierwise.lab.engines.documented import Salvage
+from tierwise.lab.engines.base import Engine, ResourceLimits
+from tierwise.lab.engines.engine_documentation import SalvageStep
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
 from tierwise.lab.engines.postgres.engine import PostgresEngine
 from tierwise.lab.engines.postgres.server import PORT
 from tierwise.lab.engines.sqlite.adapter import SqliteAdapter
 from tierwise.lab.engines.sqlite.engine import SqliteEngine
 from tierwise.lab.validation import servers
-from tierwise.lab.validation.clients.base import command
 from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
-from tierwise.lab.validation.servers.mariadb import MariadbServer
-from tierwise.lab.validation.servers.postgres import PostgresServer
+from tierwise.lab.validation.clients.validation_client import run_client_program
+from tierwise.lab.validation.servers.mariadb import DebianMariadb
+from tierwise.lab.validation.servers.postgres import DebianPostgres
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
-LONG_AGO = Salvage(step="x", roles=[Role.INDEX], statements=["CREATE TABLE whose (a integer)"], source="x")
+LONG_AGO = SalvageStep(
+    step="x", roles=[Role.INDEX], statements=["CREATE TABLE whose (a integer)"], source="x"
+)
 
 
 def started(name: str, directory: Path) -> Engine:
     try:
-        engine = engines.create(name)
+        engine = engines.create_engine(name)
     except TierwiseError as error:
         pytest.skip(str(error))
     engine.init(places_in(directory, engine.roles))
@@ -285,6 +288,11 @@ def used() -> Iterator[PostgresEngine]:
         yield made
 
 
+def asleep(dsn: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT pg_sleep(5)")
+
+
 @pytest.mark.parametrize("read", ["counters", "observe"])
 def test_an_administrators_dsn_evaluates_nothing_of_others(
     used: PostgresEngine, planted: Path, tmp_path: Path, read: str
@@ -311,8 +319,10 @@ def test_an_administrators_dsn_evaluates_nothing_of_others(
             counted = session.read()
         assert counted.counts["commits"] > 0
     else:
-        with psycopg.connect(used.dsn()):
-            observe(parse(superuser_dsn(used), "test"), tmp_path / "o", 0.5, cores=2)
+        acting = threading.Thread(target=lambda: asleep(used.dsn()))
+        acting.start()
+        observe_server(parse_dsn(superuser_dsn(used), "test"), tmp_path / "o", 0.5, cores=2)
+        acting.join()
     assert not planted.exists()
 
 
@@ -424,7 +434,7 @@ def program(sql: str) -> str:
 @pytest.mark.parametrize("way", ["schema", "client"])
 def test_sqlite_itself_refuses_another_vfs(tmp_path: Path, way: str, statement: str, parameters: str) -> None:
     """In this process: there is no Landlock in the way."""
-    adapter: Any = open_in(SqliteAdapter(), tmp_path, SqliteEngine.roles, {}, Limits())
+    adapter: Any = open_in(SqliteAdapter(), tmp_path, SqliteEngine.roles, {}, ResourceLimits())
     sql = statement.format(uri=f"file:{tmp_path}/planted{parameters}")
     with pytest.raises(Exception, match="unable to open"):
         if way == "schema":
@@ -439,13 +449,13 @@ def test_sqlite_itself_refuses_another_vfs(tmp_path: Path, way: str, statement: 
 
 
 def a_server(name: str) -> Any:
-    if (missing := servers.missing(name)) is not None:
+    if (missing := servers.missing_package(name)) is not None:
         pytest.skip(missing)
-    return servers.create(name, name, {})
+    return servers.create_database(name, name, {})
 
 
 def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path: Path, run_dir: Path) -> None:
-    server: PostgresServer = a_server("postgres")
+    server: DebianPostgres = a_server("postgres")
     job = PostgresJob({}, 1)
 
     def prepare() -> None:
@@ -453,7 +463,7 @@ def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path:
             job._psql(server, [f"COPY (SELECT 1) TO PROGRAM 'touch {planted}'"])
         with pytest.raises(TierwiseError, match=r"(?i)authentication failed|no pg_hba"):
             login = ["-h", server.home, "-p", str(PORT), "-U", "postgres", "-c", "SELECT 1", "postgres"]
-            command("psql", [server.bin / "psql", *login], server)
+            run_client_program("psql", [server.bin / "psql", *login], server)
         job.prepare(server)
 
     try:
@@ -464,7 +474,7 @@ def test_a_client_program_is_no_superuser_of_postgresql(planted: Path, tmp_path:
 
 
 def test_a_client_program_is_no_root_of_mariadb(tmp_path: Path, run_dir: Path) -> None:
-    server: MariadbServer = a_server("mariadb")
+    server: DebianMariadb = a_server("mariadb")
     job = MariadbJob({}, 1)
 
     def prepare() -> None:
@@ -475,7 +485,7 @@ def test_a_client_program_is_no_root_of_mariadb(tmp_path: Path, run_dir: Path) -
             job._shell(server, ["SELECT 1 INTO OUTFILE '/tmp/planted'"])
         with pytest.raises(TierwiseError, match=r"(?i)denied"):
             login = ["--no-defaults", f"--socket={server.socket}", "--user=root", "-e", "SELECT 1"]
-            command("mariadb", ["mariadb", *login], server)
+            run_client_program("mariadb", ["mariadb", *login], server)
         job.prepare(server)
 
     try:

@@ -12,8 +12,8 @@ import pytest
 from support.tiny_study import Watcher
 from tierwise.host import ledger
 from tierwise.lab import studies as study
-from tierwise.lab.analysis.summary import summarise
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.analysis.placement_summary import summarise_placement
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.lab.studies.runner.real_devices import RoleRequests
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -63,9 +63,9 @@ def measured(device: Path, out: Path) -> RunResult:
     for name in ("fast", "slow"):
         (device / name).mkdir()
     directory = runner.run_study(
-        study.parse(STUDY.format(path=device), "shared.toml"), out, Watcher(), seed=3
+        study.parse_study(STUDY.format(path=device), "shared.toml"), out, Watcher(), seed=3
     )
-    (result,) = runner.results_in(directory)
+    (result,) = runner.finished_runs_in(directory)
     assert result.status == "ok", result.problems
     assert not ledger.entries()
     return result
@@ -91,7 +91,7 @@ def test_the_parts_are_the_devices_and_the_log_is_what_the_engine_wrote(device: 
     written_bytes = result.io[Role.LOG].write_bytes
     assert 0.9 * result.counters.log_bytes <= written_bytes <= result.counters.log_bytes + again_bytes
     assert device_of_role.unattributed.flushes and result.io[Role.LOG].flushes is None
-    (note,) = summarise("two", [result], 1).io_notes
+    (note,) = summarise_placement("two", [result], 1).io_notes
     assert "told apart by where their files lie" in note
 
 
@@ -150,5 +150,5 @@ def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
     result = measured(device, tmp_path / "results")
     assert not result.io
     assert all(role_io.io is not None for role_io in result.devices)
-    (note,) = summarise("two", [result], 1).io_notes
+    (note,) = summarise_placement("two", [result], 1).io_notes
     assert "counted as a whole: cannot record here: this kernel has no BTF" in note

@@ -19,8 +19,10 @@ from typer.testing import CliRunner
 from support.lab_hosts import lab
 from support.tiny_study import HOSTED
 from tierwise.cli import app
+from tierwise.cluster.dask_executor import connect_to_dask
 from tierwise.host import clean, ledger
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner import dask_hosts
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.results import RunResult
 
 
@@ -51,16 +53,26 @@ def two_run_dirs(open_path: Path) -> Iterator[dict[str, Path]]:
     reason="needs the extra cluster, root and iproute2",
 )
 def test_two_studies_on_two_hosts_and_a_death(
-    two_run_dirs: dict[str, Path], own: Path, tmp_path: Path, run_dir: Path
+    two_run_dirs: dict[str, Path],
+    own: Path,
+    tmp_path: Path,
+    run_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As network namespaces. In the second study one worker is killed in its second run."""
     toml = tmp_path / "hosted.toml"
     toml.write_text(HOSTED.format(path=own, repeats=4, transactions=300, workload="single_commit"))
     with lab(tmp_path, two_run_dirs) as hosts:
         command = ["study", "run", str(toml), "--hosts", hosts.address, "--output"]
+        with connect_to_dask(hosts.address, None) as client:
+            client.wait_for_workers(2, timeout=60)
+        result = CliRunner().invoke(app, [*command, str(tmp_path / "refused")])
+        assert "are on one machine" in str(result.exception)
+        assert not (tmp_path / "refused").exists()
+        monkeypatch.setattr(dask_hosts, "_BOOT_ID", Path("/proc/self/net/fib_trie"))  # has its addresses
         result = CliRunner().invoke(app, [*command, str(tmp_path / "first")])
         assert result.exit_code == 0, result.output
-        first = runner.results_in(tmp_path / "first/hosted/latest")
+        first = runner.finished_runs_in(tmp_path / "first/hosted/latest")
         blocks = hosts_of(first)
         assert sorted(blocks) == [0, 1, 2, 3] and all(len(set(names)) == 1 for names in blocks.values())
         assert {names[0].rpartition("/")[2] for names in blocks.values()} == {"east", "west"}
@@ -71,7 +83,7 @@ def test_two_studies_on_two_hosts_and_a_death(
         result = CliRunner().invoke(app, [*command, str(tmp_path / "second"), "--set", "transactions=3000"])
         killer.join()
         assert result.exit_code == 0, result.output
-        blocks = hosts_of(runner.results_in(tmp_path / "second/hosted/latest"))
+        blocks = hosts_of(runner.finished_runs_in(tmp_path / "second/hosted/latest"))
         assert all(len(set(names)) == 1 for names in blocks.values())
         assert sum(len(names) == 2 for names in blocks.values()) == 4
         finished = [names[0].rpartition("/")[2] for names in blocks.values() if len(names) == 2]

@@ -14,30 +14,30 @@ import pytest
 from support.client_cases import CASES, spec_of
 from support.validation_factory import Watcher
 from tierwise.host import cpu, ledger
-from tierwise.lab.validation.case import cases_of
-from tierwise.lab.validation.rows import recording_of
-from tierwise.lab.validation.runner import run
-from tierwise.lab.validation.servers.base import Server
+from tierwise.lab.validation.servers.case_database import CaseServer
+from tierwise.lab.validation.slot_rows import recording_folder_of
+from tierwise.lab.validation.validation_case import cases_to_run
+from tierwise.lab.validation.validation_round import run_round
 from tierwise.recording import Recording
 
 
 @pytest.fixture(autouse=True)
 def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.lab.validation.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.lab.validation.validation_round._own_profile", lambda *_: None)
     # Other tests keep the processors busy meanwhile.
-    monkeypatch.setattr("tierwise.lab.validation.slots._MOST_WAIT_S", 0.0)
+    monkeypatch.setattr("tierwise.lab.validation.case_in_slots._MOST_WAIT_S", 0.0)
 
 
 @pytest.mark.parametrize("client", CASES)
 def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
     more = ['placements = ["other"]'] if client in {"pgbench", "sqlite-shell"} else []
     spec = spec_of(open_path, client, *more)
-    cases, left_out = cases_of(spec)
+    cases, left_out = cases_to_run(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
     folder = open_path / "round"
     watcher = Watcher()
-    run(spec, cases, folder, watcher, seed=1)
+    run_round(spec, cases, folder, watcher, seed=1)
     assert not watcher.skipped
     assert {row.status for row in watcher.rows} == {"ok"}, [row.problems for row in watcher.rows]
     counted = Counter((row.kind, row.placement) for row in watcher.rows)
@@ -49,7 +49,7 @@ def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir
         assert row.laps or row.transactions
         assert row.idle_cpu_share is not None
     recorded = next(row for row in watcher.rows if row.kind == "recorded")
-    recording = Recording.open(recording_of(folder, recorded))
+    recording = Recording.open(recording_folder_of(folder, recorded))
     assert recording.about.engine == recorded.engine
     assert recording.about.transactions is None, "they are to be found in the events"
     assert not list((folder / "own").iterdir()), "nothing is left behind"
@@ -60,17 +60,17 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
     open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = spec_of(open_path, "pgbench", 'memory = "256M"')
-    cases, left_out = cases_of(spec)
+    cases, left_out = cases_to_run(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
     seen: dict[str, Any] = {}
-    stop = Server.stop
+    stop = CaseServer.stop
 
-    def looks(self: Server) -> None:
+    def looks(self: CaseServer) -> None:
         if self.places and self.pid is not None:
             log = (self.data / "pg_wal").resolve()
             groups = set()
-            for pid in cpu.tree(self.pid):
+            for pid in cpu.process_tree(self.pid):
                 with contextlib.suppress(OSError):  # some end meanwhile
                     groups.add(Path(f"/proc/{pid}/cgroup").read_text("ascii"))
             seen["limited"] = bool(groups) and all("memory-" in group for group in groups)
@@ -80,8 +80,8 @@ def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says
             seen["users"] |= {path.stat().st_uid for path in (self.home / "latencies").glob("*")}
         stop(self)
 
-    monkeypatch.setattr(Server, "stop", looks)
-    run(spec, cases, open_path / "round", Watcher(), seed=1)
+    monkeypatch.setattr(CaseServer, "stop", looks)
+    run_round(spec, cases, open_path / "round", Watcher(), seed=1)
     assert seen["log"]
     assert seen["limited"]
     assert not ledger.entries("limit")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.every_placement import cost, everything, rate
-from support.fake_replay import REQUESTS, SERVICE_US, predictor
-from tierwise.advise import AdviceOptions, Goal, Terms, advise
-from tierwise.advise.costs import SECONDS_PER_MONTH
-from tierwise.advise.option import MARGIN
+from support.fake_replay import REQUESTS, SERVICE_US, predictor, service_us
+from tierwise.advise import AdviceOptions, Goal, PaymentTerms, advise
+from tierwise.advise.priced_placement import MARGIN
+from tierwise.advise.wear import SECONDS_PER_MONTH
 from tierwise.device_models import profiles
-from tierwise.device_models.prices import Prices
+from tierwise.device_models.prices import PriceList
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import RECORDED, Prediction
-from tierwise.report.recording.advice import fastest_sentence, left_out_sentences
+from tierwise.predict import RECORDED, Prediction, rank_placements
+from tierwise.predict.ranking import placement_of_prediction, rate_of
+from tierwise.report.recording.advice_report import fastest_sentence, left_out_sentences
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 
@@ -43,11 +45,11 @@ def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | No
     assert advice.decision.option == advice.best, "without a goal, the best is the decision"
 
 
-def of_nvme(purchase: int, file: Path) -> Prices:
+def of_nvme(purchase: int, file: Path) -> PriceList:
     """Shipped prices, but another one of this drive."""
     price = f'purchase = {purchase}\nsource = "our supplier"\ndate = "2026"\n'
     file.write_text(f'currency = "USD"\n[devices.ssd-nvme-dc]\n{price}')
-    return Prices.read(file)
+    return PriceList.read(file)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def of_nvme(purchase: int, file: Path) -> Prices:
 def test_a_gain_costs_no_more_than_as_much_from_more_machines(
     purchase: int, budget: float | None, device: str, tmp_path: Path
 ) -> None:
-    terms = Terms(prices=of_nvme(purchase, tmp_path / "prices.toml"))
+    terms = PaymentTerms(prices=of_nvme(purchase, tmp_path / "prices.toml"))
     advice = advise(predictor(), AdviceOptions(["gp3", "nvme-dc"], budget, terms=terms))
     assert set(advice.decision.option.placement.values()) == {device}
     sentence = fastest_sentence(advice).replace("\u00a0", " ")
@@ -70,7 +72,7 @@ def test_a_gain_costs_no_more_than_as_much_from_more_machines(
 
 
 def test_what_is_not_worth_its_price_is_taken_where_nothing_else_helps(tmp_path: Path) -> None:
-    terms = Terms(prices=of_nvme(1_000_000, tmp_path / "prices.toml"))
+    terms = PaymentTerms(prices=of_nvme(1_000_000, tmp_path / "prices.toml"))
     advice = advise(predictor(), AdviceOptions(["nvme-dc"], terms=terms))
     assert set(advice.decision.option.placement.values()) == {"ssd-nvme-dc"}
 
@@ -84,6 +86,35 @@ def test_a_move_that_adds_less_than_the_margin_is_not_recommended(monkeypatch: p
     assert set(advice.fastest.placement) == {"log", "data", "index"}
     assert 1.05 < advice.step_to_fastest.low <= advice.step_to_fastest.value < MARGIN
     assert [move.role for move in advice.ladder] == ["log", "data"]
+
+
+def test_the_fastest_moves_nothing_that_gains_less_than_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recommended device is a cheaper one, so that the fastest placement is named with its price."""
+    for role, requests in {"log": 0.1, "data": 0.0002, "index": 0.0002}.items():
+        monkeypatch.setitem(REQUESTS, role, requests)
+    fastest = advise(predictor(), AdviceOptions(DEVICES)).fastest
+    assert fastest and set(fastest.placement) == {"log"}
+
+
+def test_of_owned_devices_advice_and_ranking_take_the_fewest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two devices are a hundredth faster than either: that is chance."""
+
+    def less_for_two(devices: dict[str, str], *args: Any, **named: Any) -> float:
+        return service_us(devices, *args, **named) * (1 if devices["data"] == devices["log"] else 0.99)
+
+    monkeypatch.setattr("support.fake_replay.service_us", less_for_two)
+    devices = ["ssd-nvme-dc", "ssd-sata-dc"]
+    for name in devices:
+        monkeypatch.setitem(SERVICE_US, name, 100.0)
+    advice = advise(predictor(), AdviceOptions(devices, terms=PaymentTerms.parse(have=",".join(devices))))
+    assert (
+        rate_of(rank_placements(predictor(), devices).closer[0])
+        < rank_placements(predictor(), devices).ranked[0].rate_per_s
+    )
+    assert set(advice.decision.option.placement.values()) == {"ssd-nvme-dc"}
+    assert advice.decision.option.placement == placement_of_prediction(
+        rank_placements(predictor(), devices).closer[0]
+    )
 
 
 @pytest.mark.parametrize("goal", ["tps=1000", "tps=3000", "p99=2ms", "p50=700us"])
@@ -125,7 +156,7 @@ def test_the_closest_to_a_goal_moves_nothing_that_gains_less_than_chance(
 def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
     advice = advise(
         predictor(),
-        AdviceOptions(["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=Terms.parse(growth="5000%")),
+        AdviceOptions(["io2", "gp3", "ssd-sata-slc-2008"], 100.0, terms=PaymentTerms.parse(growth="5000%")),
     )
     whole = [excluded for excluded in advice.left_out if not excluded.roles]
     assert [(excluded.device, excluded.least_cost_per_month) for excluded in whole] == [
@@ -135,7 +166,7 @@ def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
 
 
 def test_the_price_of_a_device_that_the_budget_leaves_out_is_a_budget_that_pays_for_it() -> None:
-    terms = Terms(years=7)
+    terms = PaymentTerms(years=7)
     dear = advise(predictor(), AdviceOptions(["nvme-dc"], 7.14, terms=terms))
     assert any("(at least 7.15\u00a0$/month)" in line for line in left_out_sentences(dear))
     assert not advise(predictor(), AdviceOptions(["nvme-dc"], 7.15, terms=terms)).left_out
@@ -188,4 +219,4 @@ def test_what_cannot_be_advised_is_refused() -> None:
 
 
 def test_every_device_of_the_fake_is_a_profile() -> None:
-    assert set(SERVICE_US) - {RECORDED} <= set(profiles.names())
+    assert set(SERVICE_US) - {RECORDED} <= set(profiles.profile_names())

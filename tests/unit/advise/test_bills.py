@@ -11,20 +11,21 @@ from hypothesis import strategies as st
 
 from support.fake_replay import FakeReplay
 from support.fake_replay import predictor as fake_predictor
-from tierwise.advise import AdviceOptions, Terms, advise
-from tierwise.advise.costs import SECONDS_PER_MONTH, Costs, DeviceBill
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
+from tierwise.advise.costs import DeviceBill, PlacementCosts
+from tierwise.advise.wear import SECONDS_PER_MONTH
 from tierwise.device_models import profiles
-from tierwise.device_models.prices import Prices, bill_part, bill_parts, cost_per_month
+from tierwise.device_models.prices import PriceList, bill_part, bill_parts, cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.report.advice import subject
-from tierwise.report.advice.data import page_data
+from tierwise.report.advice import survey_advice
+from tierwise.report.advice.page_data import advice_page_data
 from tierwise.report.recording.decision_words import bill_table
 
-PRICES = Prices.read()
+PRICES = PriceList.read()
 GIB = 1 << 30
-PRICED = [name for name in profiles.names() if name != "zero"]
+PRICED = [name for name in profiles.profile_names() if name != "zero"]
 OWN = 'like = "volume-aws-gp3"\nsummary = "gp3 with 500 MiB/s"\n[limits.iops]\nprovisioned = 6000\n' + (
     '[limits.{unit}]\nprovisioned = {rate}\n[source]\n"limits.iops" = "by choice, more I/Os"\n'
     '"limits.{unit}" = "by choice, 500 MiB/s"\n'
@@ -41,11 +42,11 @@ def predictor(engine: str = "postgres", **fake: object) -> Predictor:
     st.floats(min_value=0.5, max_value=9),
 )
 def test_the_parts_of_a_bill_add_up_to_its_price(name: str, size_bytes: int, years: float) -> None:
-    parts = bill_parts(profiles.load(name), PRICES, size_bytes, years)
+    parts = bill_parts(profiles.load_profile(name), PRICES, size_bytes, years)
     assert parts
     assert all(part.per_month == pytest.approx(part.quantity * part.price_each) for part in parts)
     assert all(part.quantity > 0 for part in parts)
-    total = cost_per_month(profiles.load(name), PRICES, size_bytes, years)
+    total = cost_per_month(profiles.load_profile(name), PRICES, size_bytes, years)
     assert total == pytest.approx(sum(part.per_month for part in parts))
 
 
@@ -55,7 +56,7 @@ def test_a_volume_of_500_mib_per_s_is_billed_for_375_in_either_unit(
 ) -> None:
     file = tmp_path / "own.toml"
     file.write_text(OWN.format(unit=unit, rate=rate))
-    parts = bill_parts(profiles.load(str(file)), PRICES, 100 * GIB)
+    parts = bill_parts(profiles.load_profile(str(file)), PRICES, 100 * GIB)
     assert parts and [(part.what, round(part.quantity, 6), part.price_each) for part in parts] == [
         ("size", 100, 0.08),
         ("iops", 3000, 0.005),
@@ -64,7 +65,7 @@ def test_a_volume_of_500_mib_per_s_is_billed_for_375_in_either_unit(
 
 
 def test_steps_of_a_price_are_parts_of_their_own() -> None:
-    parts = bill_parts(profiles.load("io2"), PRICES, GIB)
+    parts = bill_parts(profiles.load_profile("io2"), PRICES, GIB)
     assert parts and [(part.what, part.quantity, part.price_each) for part in parts] == [
         ("size", 64, 0.125),
         ("iops", 32_000, 0.065),
@@ -74,7 +75,7 @@ def test_steps_of_a_price_are_parts_of_their_own() -> None:
 
 @given(st.integers(min_value=0, max_value=1 << 40))
 def test_a_byte_more_than_a_step_is_a_step_more(size_bytes: int) -> None:
-    parts = bill_parts(profiles.load("gp3"), PRICES, size_bytes)
+    parts = bill_parts(profiles.load_profile("gp3"), PRICES, size_bytes)
     assert parts and parts[0].quantity == max(-(-size_bytes // GIB), 1)
 
 
@@ -95,7 +96,7 @@ def test_wear_is_billed_at_the_recorded_rate_and_shown_at_the_predicted_one(engi
 def test_a_load_that_wears_a_drive_out_as_recorded_pays_for_the_next_one() -> None:
     """2,610 TB in 20 months: three drives in five years, two of them replacements."""
     written = 2610e12 / 20 / SECONDS_PER_MONTH
-    costs = Costs({Role.LOG: GIB}, written={Role.LOG: written})
+    costs = PlacementCosts({Role.LOG: GIB}, written={Role.LOG: written})
     bill = costs.bill({Role.LOG: "ssd-nvme-dc"})
     (device,) = bill.devices
     assert {part.what: part.quantity for part in device.parts} == {
@@ -110,9 +111,9 @@ def test_a_load_that_wears_a_drive_out_as_recorded_pays_for_the_next_one() -> No
 def test_columns_of_the_explorer_and_their_parts_agree_with_the_cost_of_each_placement(
     devices: list[str],
 ) -> None:
-    of, terms = predictor(), Terms(rebuildable="ram" in devices)
+    of, terms = predictor(), PaymentTerms(rebuildable="ram" in devices)
     advice = advise(of, AdviceOptions(devices, terms=terms))
-    data = page_data(subject(of, advice, terms, Path("shop")))
+    data = advice_page_data(survey_advice(of, advice, terms, Path("shop")))
     for billed, cost in zip(data["billed"], data["figures"]["cost"], strict=True):
         amounts = [data["bills"][number]["amount"] for number in billed]
         assert sum(amounts) == pytest.approx(cost, rel=1e-3, abs=1e-3)
@@ -143,4 +144,4 @@ def test_the_price_of_one_is_shown_whatever_it_is(price: float, shown: str) -> N
 )
 def test_terms_that_no_command_gives_are_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(TierwiseError):
-        Terms(**terms)
+        PaymentTerms(**terms)

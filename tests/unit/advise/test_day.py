@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 import tierwise as tw
 from support.paths import RECORDINGS
 from support.schemas import problems
-from tierwise.advise import Advice, AdviceOptions, LoadAdvice, advise, advise_day
-from tierwise.capture.schedule import BurstCost, DayPlan, Schedule, Taken
+from tierwise.advise import Advice, AdviceForLoad, AdviceOptions, advise, advise_day
+from tierwise.capture.schedule import BurstCost, BurstSchedule, DayPlan, FinishedRecording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
-from tierwise.report.recording.day import agreement_sentence
+from tierwise.report.recording.day_report import day_sentence, loads_agreement_sentence
 
 EXAMPLES = RECORDINGS
 
@@ -49,8 +49,10 @@ def day(tmp_path: Path) -> Path:
     return folder
 
 
-def taken(rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: float = 6.0) -> Taken:
-    return Taken(round(1e6 * size_mb), recorded_s, rate_ratio, cpu_ratio=1.0204, cpu_s=0.5)
+def taken(
+    rate_ratio: float | None = None, size_mb: float = 1.0, recorded_s: float = 6.0
+) -> FinishedRecording:
+    return FinishedRecording(round(1e6 * size_mb), recorded_s, rate_ratio, cpu_ratio=1.0204, cpu_s=0.5)
 
 
 def test_a_day_is_ordered_by_time_and_stands_for_its_loads(day: Path) -> None:
@@ -74,6 +76,24 @@ def test_what_cannot_be_read_is_left_out_and_said(day: Path) -> None:
     assert "f/about.json: started_at: 'tomorrow' is no time" in timeline.warnings[1]
     assert timeline.moment("b").rate_per_s is None
     assert "states.parquet" in timeline.moment("b").without
+
+
+def test_recordings_of_other_machines_and_settings_are_a_warning(day: Path) -> None:
+    """The rates of two machines were averaged without a word."""
+    before = timeline_of(Day.open(day)).warnings
+    about = day / "c" / "about.json"
+    fields = json.loads(about.read_text())
+    fields["machine"] |= {"cores": 64, "memory_bytes": 1 << 40}
+    fields["settings"] |= dict.fromkeys(fields["settings"], "other")
+    about.write_text(json.dumps(fields))
+    warnings = [text for text in timeline_of(Day.open(day)).warnings if text not in before]
+    assert [text.partition(":")[0] for text in warnings] == [
+        "the recordings are of several numbers of cores",
+        "the recordings are of several sizes of memory",
+        "the recordings differ in settings",
+    ]
+    (day / "b" / "states.parquet").write_bytes(b"")
+    assert day_sentence(timeline_of(Day.open(day))).startswith("5 recordings, 1 of them without a rate: ")
 
 
 def test_a_folder_without_recordings_is_no_day(tmp_path: Path) -> None:
@@ -132,13 +152,13 @@ def test_the_first_step_of_a_day_is_that_of_its_advice(day: Path, run: Advice) -
     """The ladder lists moves also where the advice is to stay, or to set something."""
     timeline = timeline_of(Day.open(day))
     assert run.ladder
-    assert ": first move nothing." in agreement_sentence(advise_day(timeline, lambda _: staying(run)))
+    assert ": first move nothing." in loads_agreement_sentence(advise_day(timeline, lambda _: staying(run)))
     together = run.model_copy(update={"ladder": []})
-    moved = agreement_sentence(advise_day(timeline, lambda _: together))
+    moved = loads_agreement_sentence(advise_day(timeline, lambda _: together))
     assert ": first move " in moved and "nothing" not in moved
     setting = run.settings[0].setting
     instead = run.model_copy(update={"decision": run.decision.model_copy(update={"setting": setting})})
-    said = agreement_sentence(advise_day(timeline, lambda _: instead))
+    said = loads_agreement_sentence(advise_day(timeline, lambda _: instead))
     assert said == f"The advice is the same at peak rate, mean rate and worst p99 hour: set {setting}."
 
 
@@ -160,7 +180,7 @@ def test_disagreement_is_said(day: Path, run: Advice) -> None:
     advised = advise_day(timeline_of(Day.open(day)), ask)
     assert asked == ["d", "a"]
     assert not advised.same_first_move
-    assert agreement_sentence(advised) == (
+    assert loads_agreement_sentence(advised) == (
         "The advice depends on the load: at peak rate, move the log to ssd-nvme-dc; "
         "at mean rate, move the log to ssd-nvme-dc; at worst p99 hour, move nothing."
     )
@@ -176,7 +196,7 @@ def test_a_load_without_advice_is_said(day: Path, run: Advice) -> None:
     advised = advise_day(timeline_of(Day.open(day)), ask)
     assert advised.same_first_move
     assert [answer for answer in advised.answers if answer.refused] == [
-        LoadAdvice(load="worst-p99", recording="a", advice=None, refused="planted")
+        AdviceForLoad(load="worst-p99", recording="a", advice=None, refused="planted")
     ]
 
 
@@ -193,6 +213,23 @@ def test_python_opens_a_day(day: Path) -> None:
     assert "5 recordings" in str(recordings.timeline())
 
 
+def test_python_advises_a_day_on_the_terms_of_a_run(day: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[AdviceOptions] = []
+
+    def refused(_: Predictor, options: AdviceOptions, *, tables: bool) -> None:
+        asked.append(options)
+        raise TierwiseError(f"planted {tables}", "wait")
+
+    monkeypatch.setattr("tierwise.api.recordings.advise", refused)
+    terms = {"have": ["nvme-dc"], "growth": "50%", "may_lose": "1s", "grow": "3x", "tables": True}
+    recordings = tw.open_recording(day)
+    for opened in (recordings, recordings[0]):
+        with pytest.raises(TierwiseError, match="planted True"):
+            opened.advise(**terms)
+    assert len(asked) > 1 and all(options == asked[-1] for options in asked)
+    assert asked[0].terms.have and asked[0].may_lose_s == 1
+
+
 @pytest.mark.parametrize(
     ("recordings", "period_s"),
     [
@@ -204,8 +241,10 @@ def test_python_opens_a_day(day: Path) -> None:
         ([taken(1.0, size_mb=300)], inf),
     ],
 )
-def test_recordings_are_as_far_apart_as_the_limits_ask(recordings: Sequence[Taken], period_s: float) -> None:
-    plan = DayPlan(3900, 60, Schedule(10, 0.1))
+def test_recordings_are_as_far_apart_as_the_limits_ask(
+    recordings: Sequence[FinishedRecording], period_s: float
+) -> None:
+    plan = DayPlan(3900, 60, BurstSchedule(10, 0.1))
     assert plan.shortest_period(recordings, elapsed_s=300)[0] == pytest.approx(period_s)
 
 
@@ -218,7 +257,7 @@ def test_the_cost_has_an_interval_from_two_recordings_on() -> None:
 
 
 def test_a_recording_that_breaks_the_limit_is_known() -> None:
-    plan = DayPlan(3600, 60, Schedule(10, 0.1), most_bytes=10_000_000)
+    plan = DayPlan(3600, 60, BurstSchedule(10, 0.1), most_bytes=10_000_000)
     assert not plan.is_exceeded_by([taken(size_mb=5)] * 2)
     assert plan.is_exceeded_by([taken(size_mb=5), replace(taken(), size_bytes=5_000_001)])
 
@@ -229,4 +268,15 @@ def test_a_recording_that_breaks_the_limit_is_known() -> None:
 )
 def test_a_plan_without_room_is_refused(seconds: float, every_s: float, each_s: float, expected: str) -> None:
     with pytest.raises(TierwiseError, match=expected):
-        DayPlan(seconds, every_s, Schedule(each_s, 0.1, 0.5))
+        DayPlan(seconds, every_s, BurstSchedule(each_s, 0.1, 0.5))
+
+
+def test_the_page_of_a_day_is_that_of_the_command(day: Path, tmp_path: Path) -> None:
+    """It was a page of texts, without the explorer of placements."""
+    commanded, called = tmp_path / "commanded.html", tmp_path / "called.html"
+    assert (
+        CliRunner().invoke(app, ["advise", str(day), "--devices", "nvme-dc", "-o", str(commanded)]).exit_code
+        == 0
+    )
+    tw.open_recording(day).advise(["nvme-dc"]).to_html(called)
+    assert called.read_bytes() == commanded.read_bytes()

@@ -7,12 +7,12 @@ import pytest
 from support.fake_replay import FakeReplay, predictor
 from tierwise.advise import AdviceOptions, Goal, advise
 from tierwise.model.errors import TierwiseError
-from tierwise.predict.ranking import Ranked
+from tierwise.predict.ranking import RankedPlacement
 from tierwise.report.recording.decision_words import goal_text
 
 
-def look(rate_per_s: float = 1000.0, p99_us: float = 5000.0) -> Ranked:
-    return Ranked(placement={}, rate_per_s=rate_per_s, p50_us=800.0, p95_us=3000.0, p99_us=p99_us)
+def look(rate_per_s: float = 1000.0, p99_us: float = 5000.0) -> RankedPlacement:
+    return RankedPlacement(placement={}, rate_per_s=rate_per_s, p50_us=800.0, p95_us=3000.0, p99_us=p99_us)
 
 
 def test_a_latency_is_its_own_distance_and_a_rate_counts_backwards() -> None:

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from support.fake_replay import REQUESTS, FakeReplay, about
 from support.paths import RECORDINGS
 from tierwise import _core
-from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
-from tierwise.advise.growing import Growing, _Case, _Search, parse_factor
+from tierwise.advise import Advice, AdviceOptions, Goal, PaymentTerms, advise
+from tierwise.advise.growth import GrowthAdvice, _GrowthSearch, _UngrownScenario, parse_growth_factor
 from tierwise.cli import app
 from tierwise.device_models.instances import find_instances
 from tierwise.model.errors import TierwiseError
@@ -22,9 +22,9 @@ from tierwise.model.placement import Role
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.recording import About
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.alternatives import growing_sentences
+from tierwise.recording import RecordingMetadata
+from tierwise.report.recording.advice_report import advice_document
+from tierwise.report.recording.alternatives import growth_sentences
 from tierwise.report.recording.decision_words import goal_sentence
 
 CAPACITY = {
@@ -61,13 +61,16 @@ class Limited(FakeReplay):
 
 
 def asked(
-    fake: Limited, devices: Sequence[str] = ("gp3", "nvme-dc"), recorded: About | None = None, **more: Any
+    fake: Limited,
+    devices: Sequence[str] = ("gp3", "nvme-dc"),
+    recorded: RecordingMetadata | None = None,
+    **more: Any,
 ) -> Advice:
     predictor = Predictor(recorded or about(), [], Replayer(fake), model_error=ModelError())
     return advise(predictor, AdviceOptions(list(devices), **{"grow": 3.0, **more}))
 
 
-def grown(advice: Advice) -> Growing:
+def grown(advice: Advice) -> GrowthAdvice:
     assert advice.growing is not None
     return advice.growing
 
@@ -83,7 +86,7 @@ def test_the_device_breaks_first_and_the_cheapest_one_that_keeps_up_is_named() -
     assert growth.keeps_up_to == growth.first.factor
     assert growth.answer and set(growth.answer.placement.values()) == {"ssd-nvme-dc"}, "gp3 ends at 2.5 times"
     assert {limit.what: limit.factor for limit in growth.limits if limit.what != "device"} == {"cores": None}
-    sentence = growing_sentences(advice, growth)[0]
+    sentence = growth_sentences(advice, growth)[0]
     assert sentence.startswith("Growth: the device of") and "The cheapest answer: move" in sentence
 
 
@@ -93,10 +96,10 @@ def test_an_answer_beyond_the_budget_is_said_to_be() -> None:
         advice = asked(Limited(), budget_per_month=budget)
         answer = grown(advice).answer
         assert answer and answer.placement and answer.beyond_budget is beyond, budget
-        said = growing_sentences(advice, grown(advice))[0]
+        said = growth_sentences(advice, grown(advice))[0]
         assert (", beyond the budget of 0.50" in said) is beyond, said
     dear = asked(Limited(per_core=0.6), instances=find_instances(["m6i.large"]), budget_per_month=0.5)
-    assert "m6i.2xlarge, for 210" in (said := growing_sentences(dear, grown(dear))[0])
+    assert "m6i.2xlarge, for 210" in (said := growth_sentences(dear, grown(dear))[0])
     assert "beyond the budget" in said
 
 
@@ -104,7 +107,7 @@ def test_an_answer_keeps_files_in_memory_only_if_they_can_be_rebuilt_and_says_so
     small = Limited(footprints=dict.fromkeys(REQUESTS, 10**8))
 
     def advised(*devices: str, rebuildable: bool = False) -> Advice:
-        return asked(small, devices, terms=Terms(have=("ram",), rebuildable=rebuildable))
+        return asked(small, devices, terms=PaymentTerms(have=("ram",), rebuildable=rebuildable))
 
     def answer(advice: Advice) -> set[str]:
         made = grown(advice).answer
@@ -115,7 +118,7 @@ def test_an_answer_keeps_files_in_memory_only_if_they_can_be_rebuilt_and_says_so
     assert answer(advised("ram")) == set()
     memory = advised("ram", rebuildable=True)
     assert answer(memory) == {"ram"}
-    assert "a restart of the machine loses the log" in growing_sentences(memory, grown(memory))[0]
+    assert "a restart of the machine loses the log" in growth_sentences(memory, grown(memory))[0]
 
 
 def test_cores_that_saturate_are_counted() -> None:
@@ -124,20 +127,20 @@ def test_cores_that_saturate_are_counted() -> None:
     assert [limit.what for limit in growth.limits][:2] == ["cores", "device"]
     assert growth.first and growth.first.factor == pytest.approx(1.24, rel=0.03)
     assert growth.answer and growth.answer.cores == 5 and growth.answer.instance is None
-    assert "You need 5 cores for 3 times the load." in growing_sentences(advice, growth)[0]
+    assert "You need 5 cores for 3 times the load." in growth_sentences(advice, growth)[0]
 
 
 def test_the_least_number_of_cores_is_found_in_few_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """The most cores, which had been simulated, were again; then half, a quarter and so on, one at a time."""
     monkeypatch.setitem(CAPACITY, "recorded", 1000.0)
     asked_for: list[int] = []
-    keeps_up = _Search._keeps_up
+    keeps_up = _GrowthSearch._keeps_up
 
-    def counted(search: _Search, case: _Case) -> bool:
+    def counted(search: _GrowthSearch, case: _UngrownScenario) -> bool:
         asked_for.append(case.cores)
         return keeps_up(search, case)
 
-    monkeypatch.setattr(_Search, "_keeps_up", counted)
+    monkeypatch.setattr(_GrowthSearch, "_keeps_up", counted)
     answer = grown(asked(Limited(per_core=10.0), grow=100.0)).answer
     assert answer and answer.cores == 10
     assert len(asked_for) <= 6 and 1024 not in asked_for, asked_for
@@ -148,13 +151,13 @@ def test_a_machine_with_so_many_cores_is_named_with_its_price() -> None:
     answer = grown(advice).answer
     assert answer and (answer.cores, answer.instance) == (5, "m6i.2xlarge")
     assert answer.cost_per_month == pytest.approx(280.32 - 70.08)
-    assert "5 cores for 3 times the load: m6i.2xlarge, for 210" in growing_sentences(advice, grown(advice))[0]
+    assert "5 cores for 3 times the load: m6i.2xlarge, for 210" in growth_sentences(advice, grown(advice))[0]
 
 
 def test_a_machine_without_a_price_is_named_as_one() -> None:
     unpriced = [machine.changed(per_month=None) for machine in find_instances(["m6i.large", "m6i.2xlarge"])]
     advice = asked(Limited(per_core=0.6), instances=unpriced)
-    said = growing_sentences(advice, grown(advice))[0]
+    said = growth_sentences(advice, grown(advice))[0]
     assert "5 cores for 3 times the load: m6i.2xlarge, at a price that is not known." in said
 
 
@@ -163,7 +166,7 @@ def test_a_load_that_nothing_limits_has_no_answer(monkeypatch: pytest.MonkeyPatc
     advice = asked(Limited())
     growth = grown(advice)
     assert growth.first is None and growth.answer is None and growth.keeps_up_to is None
-    assert growing_sentences(advice, growth) == [
+    assert growth_sentences(advice, growth) == [
         "With 3 times the data and the load, nothing that is modelled breaks."
     ]
 
@@ -186,7 +189,7 @@ def device(number: int, gb: float, *roles: str, shared: int | None = None) -> di
 
 def test_an_answer_that_ends_a_rent_moves_the_idle_files_too() -> None:
     disk = device(1, 1000, "log", "data", "index", "temp")
-    on_volume = Terms(recorded_on={"all": "volume-aws-st1"})
+    on_volume = PaymentTerms(recorded_on={"all": "volume-aws-st1"})
     answer = grown(asked(Limited(), ["nvme-dc"], about(devices=[disk]), terms=on_volume)).answer
     assert answer and answer.cost_per_month is not None and answer.cost_per_month < 0
     assert Role.TEMP in answer.placement, "it has no requests, and the rent ends once nothing is left"
@@ -212,7 +215,7 @@ def test_a_log_that_its_settings_let_fill_its_device_is_told_now(monkeypatch: py
     advice = asked(Limited(), recorded=recorded)
     first = grown(advice).first
     assert first and (first.what, first.roles, first.factor) == ("space", [Role.LOG], 1.0)
-    assert growing_sentences(advice, grown(advice))[0].startswith(
+    assert growth_sentences(advice, grown(advice))[0].startswith(
         "Growth: the space for the log breaks first, now."
     )
 
@@ -224,13 +227,13 @@ def test_space_is_not_told_of_files_on_several_devices(monkeypatch: pytest.Monke
     advice = asked(Limited(), recorded=about(devices=disks))
     growth = grown(advice)
     assert growth.split == [Role.DATA] and growth.first is None
-    assert growing_sentences(advice, growth)[-1] == (
+    assert growth_sentences(advice, growth)[-1] == (
         "When the devices of the data are full is not known: these files lie on several."
     )
 
 
 def test_a_drive_that_wears_out_is_told() -> None:
-    endured = Terms.parse(recorded_on="nvme-dc", years=50)
+    endured = PaymentTerms.parse(recorded_on="nvme-dc", years=50)
     wear = next(limit for limit in grown(asked(Limited(), terms=endured)).limits if limit.what == "wear")
     assert wear.factor is not None and 1 <= wear.factor <= 3
 
@@ -259,13 +262,13 @@ def test_work_done_once_is_refused() -> None:
 
 @pytest.mark.parametrize(("text", "factor"), [("3x", 3.0), ("1.5", 1.5), (" 10 x", 10.0)])
 def test_a_factor_is_read(text: str, factor: float) -> None:
-    assert parse_factor(text) == factor
+    assert parse_growth_factor(text) == factor
 
 
 @pytest.mark.parametrize("text", ["", "1x", "0.5", "300x", "3y", "-2"])
 def test_what_is_no_factor_is_refused(text: str) -> None:
     with pytest.raises(TierwiseError, match="--grow"):
-        AdviceOptions.parse("gp3", None, None, Terms(), fresh=False, grow=text)
+        AdviceOptions.parse("gp3", None, None, PaymentTerms(), fresh=False, grow=text)
 
 
 def test_larger_machines_are_listed_with_their_price() -> None:
@@ -289,7 +292,7 @@ def test_an_instance_store_is_for_temporary_files_unless_the_database_can_be_reb
     store = "ssd-nvme-instance-store"
     kept = asked(Limited(), ["instance-store"])
     assert not set(kept.decision.option.placement) - {"temp"} and kept.ladder == []
-    free = asked(Limited(), ["instance-store"], terms=Terms(rebuildable=True))
+    free = asked(Limited(), ["instance-store"], terms=PaymentTerms(rebuildable=True))
     assert store in free.decision.option.placement.values()
     text = " ".join(str(block) for block in advice_document(free))
     assert "a stop of the machine loses" in text and "takes all its files" in text

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from support.fake_memory import GIB, advice
-from tierwise.advise import Advice, Terms
-from tierwise.device_models.prices import Prices
+from tierwise.advise import Advice, PaymentTerms
+from tierwise.device_models.prices import PriceList
 from tierwise.model.errors import TierwiseError
 from tierwise.report.document import Table, Text
 from tierwise.report.recording.alternatives import memory_blocks
@@ -74,10 +74,12 @@ def test_a_user_prices_memory_in_a_currency_of_their_own(tmp_path: Path) -> None
     device = '[devices.ssd-nvme-dc]\npurchase = 400.0\nsource = "our supplier"\ndate = "2026"\n'
     memory = '[memory]\nper_gib_month = 1.5\nsource = "our supplier"\ndate = "2026"\n'
     file.write_text(f'currency = "EUR"\n{device}{memory}')
-    costs = [move.cost_per_month for move in advice(terms=Terms(prices=Prices.read(file))).memory]
+    costs = [move.cost_per_month for move in advice(terms=PaymentTerms(prices=PriceList.read(file))).memory]
     assert costs == [1.5, 3.0, 6.0, 9.0, 12.0]
     file.write_text(f'currency = "EUR"\n{device}')
-    assert {move.cost_per_month for move in advice(terms=Terms(prices=Prices.read(file))).memory} == {None}
+    assert {
+        move.cost_per_month for move in advice(terms=PaymentTerms(prices=PriceList.read(file))).memory
+    } == {None}
     file.write_text(f'currency = "EUR"\n{device}[memory]\nper_gib_month = -1\n')
     with pytest.raises(TierwiseError, match=r"memory\.per_gib_month"):
-        Prices.read(file)
+        PriceList.read(file)

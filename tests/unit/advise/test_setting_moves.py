@@ -10,17 +10,17 @@ from typer.testing import CliRunner
 
 from support.fake_replay import SERVICE_US, FakeReplay, about
 from support.paths import ROOT
-from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Goal, PaymentTerms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import share_interval
 from tierwise.predict import Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.report.advice import advice_page, decision, subject
+from tierwise.report.advice import advice_page, page_decision, survey_advice
 from tierwise.report.document import Bullets, Table
-from tierwise.report.recording.advice import advice_document, further_sentences, setting_blocks
-from tierwise.report.recording.decision_words import headline
+from tierwise.report.recording.advice_report import advice_document, further_sentences, setting_blocks
+from tierwise.report.recording.decision_words import decision_headline
 
 OFF = "synchronous_commit=off"
 TOLD = {"synchronous_commit": "on", "wal_writer_delay": "200ms", "commit_delay": "0"}
@@ -48,7 +48,7 @@ def test_settings_are_listed_with_gain_price_and_loss_and_none_is_recommended() 
     assert 0 < off.measured.low < off.measured.harmed / off.measured.cuts < off.measured.high <= 1
     assert delay.measured is None
     assert advised.decision.setting is None and advised.instead is None
-    assert headline(advised).startswith("Move ")
+    assert decision_headline(advised).startswith("Move ")
 
 
 def test_a_setting_that_is_so_is_not_listed() -> None:
@@ -64,9 +64,9 @@ def test_a_setting_is_recommended_where_its_loss_is_allowed_and_it_reaches_as_mu
     monkeypatch.setitem(SERVICE_US, "volume-aws-gp3", 3000.0)
     advised = advice(0.6)
     assert advised.decision.setting == OFF and advised.instead == advised.settings[0]
-    assert headline(advised).startswith(f"Set {OFF}: ") and "if 600 ms of commits may be lost" in headline(
-        advised
-    )
+    assert decision_headline(advised).startswith(
+        f"Set {OFF}: "
+    ) and "if 600 ms of commits may be lost" in decision_headline(advised)
     assert further_sentences(advised)[0].startswith("What can be bought: Move ")
     said = [text for text in map(str, setting_blocks(advised)) if "give up durability" in text]
     assert said and "none is recommended" not in said[0]
@@ -121,21 +121,25 @@ def test_text_and_page_show_the_same_table() -> None:
     (text,) = [item for item in steps if item.startswith(OFF)]
     assert "ALTER SYSTEM SET synchronous_commit = off" in text and "To go back: " in text
     assert "power cuts lost acknowledged commits" in text and "https://www.postgresql.org/" in text
-    made = subject(of, advice, Terms(), Path("shop"))
+    made = survey_advice(of, advice, PaymentTerms(), Path("shop"))
     page = advice_page(made)
     assert "<h2>Settings instead</h2>" in page and OFF in page
     allowed = advise(of, AdviceOptions(["gp3"], goal=Goal.parse("tps=1000"), may_lose_s=1.0))
-    assert decision.headline(subject(of, allowed, Terms(), Path("shop"))).startswith(f"Set {OFF}: ")
+    assert page_decision.page_headline(survey_advice(of, allowed, PaymentTerms(), Path("shop"))).startswith(
+        f"Set {OFF}: "
+    )
     none = predictor("duckdb")
-    plain = advice_page(subject(none, advise(none, AdviceOptions(["gp3"])), Terms(), Path("shop")))
+    plain = advice_page(
+        survey_advice(none, advise(none, AdviceOptions(["gp3"])), PaymentTerms(), Path("shop"))
+    )
     assert "Settings instead" not in plain
 
 
 def test_the_option_is_a_time() -> None:
-    parsed = AdviceOptions.parse("gp3", None, None, Terms(), fresh=False, may_lose="500ms")
+    parsed = AdviceOptions.parse("gp3", None, None, PaymentTerms(), fresh=False, may_lose="500ms")
     assert parsed.may_lose_s == 0.5
     with pytest.raises(TierwiseError, match="--may-lose"):
-        AdviceOptions.parse("gp3", None, None, Terms(), fresh=False, may_lose="a bit")
+        AdviceOptions.parse("gp3", None, None, PaymentTerms(), fresh=False, may_lose="a bit")
     done = CliRunner().invoke(app, ["advise", "nowhere", "--devices", "gp3", "--may-lose", "0"])
     assert "--may-lose" in str(done.exception) + done.output
 
@@ -171,6 +175,8 @@ def test_the_reason_stands_alone_where_nothing_is_known() -> None:
     assert "what innodb_flush_method does is not known from a recording" in text
     assert "innodb_flush_method = " not in text, "no steps to a change of which nothing is known"
     assert advice(engine="duckdb").setting_bounds == []
+    unknown = [setting for setting in advised.setting_bounds if setting.bound is None]
+    assert bullets(advised.model_copy(update={"setting_bounds": 3 * unknown})).count(unknown[0].why) == 1
 
 
 def bullets(advised: Advice) -> str:

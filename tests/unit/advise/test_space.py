@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from support.fake_replay import about, predictor
-from tierwise.advise import Advice, AdviceOptions, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, PaymentTerms, advise
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.predict.space import RoleSpace, role_spaces
-from tierwise.report.advice import subject
-from tierwise.report.advice.data import page_data
+from tierwise.predict.role_space import RoleSpace, role_spaces
+from tierwise.report.advice import survey_advice
+from tierwise.report.advice.page_data import advice_page_data
 from tierwise.report.document import Text
-from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.advice_report import advice_document
 
 MIB, GIB = 1 << 20, 1 << 30
 DAY_S = 86_400
@@ -105,9 +105,9 @@ def test_files_that_were_not_touched_count() -> None:
     assert (space.size_bytes, space.now_bytes) == (7 * GIB, 7 * GIB)
 
 
-def of_log(devices: list[str], terms: Terms | None = None, **fields: Any) -> tuple[Predictor, Advice]:
+def of_log(devices: list[str], terms: PaymentTerms | None = None, **fields: Any) -> tuple[Predictor, Advice]:
     made = predictor(**fields)
-    return made, advise(made, AdviceOptions(devices, terms=terms or Terms()))
+    return made, advise(made, AdviceOptions(devices, terms=terms or PaymentTerms()))
 
 
 SAID = {"settings": {"max_wal_size": "20GB", "archive_mode": "on", "wal_keep_size": "1GB"}}
@@ -126,7 +126,7 @@ def test_a_log_is_billed_for_what_it_may_need_and_says_when_it_is_full() -> None
     assert "The log may need 21.0 GiB, now 954 MiB: " in text
     assert "max_wal_size 20.0 GiB and wal_keep_size 1.00 GiB." in text
     assert "If archiving stops, the log fills the free " in text and "and the server stops." in text
-    page = page_data(subject(made, advice, Terms(), Path("shop")))
+    page = advice_page_data(survey_advice(made, advice, PaymentTerms(), Path("shop")))
     (card,) = (role for role in page["roles"] if role["name"] == "log")
     assert card["size_bytes"] == 21 * GIB
 
@@ -140,16 +140,20 @@ def test_a_mirror_of_rented_volumes_is_full_with_half_of_what_is_paid(tmp_path: 
     )
     free_bytes = []
     for device in ("gp3", str(mirror)):
-        _, advice = of_log([device], Terms.parse(headroom="50%"), **SAID)
+        _, advice = of_log([device], PaymentTerms.parse(headroom="50%"), **SAID)
         (filling,) = advice.filling
         free_bytes.append(filling.free_bytes)
     assert free_bytes[0] > 10 * GIB and free_bytes[1] == free_bytes[0]
 
 
 def test_a_device_that_would_be_full_is_no_candidate() -> None:
-    _, fits = of_log(["ssd-dram-fc"], Terms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "1GB"})
+    _, fits = of_log(
+        ["ssd-dram-fc"], PaymentTerms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "1GB"}
+    )
     assert [left.roles for left in fits.left_out] == [[Role.DATA]]
-    _, full = of_log(["ssd-dram-fc"], Terms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "90TB"})
+    _, full = of_log(
+        ["ssd-dram-fc"], PaymentTerms.parse(have="ssd-dram-fc"), settings={"max_wal_size": "90TB"}
+    )
     assert all(Role.LOG not in move.placement for move in full.moves)
     assert Role.LOG not in full.decision.option.placement
     assert [left.roles for left in full.left_out] == [[Role.LOG, Role.DATA]]

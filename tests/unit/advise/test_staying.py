@@ -12,19 +12,19 @@ import pytest
 from support.fake_replay import REQUESTS, SERVICE_US, FakeReplay
 from support.fake_replay import predictor as fake_predictor
 from tierwise import _core
-from tierwise.advise import Advice, AdviceOptions, Goal, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, Goal, PaymentTerms, advise
 from tierwise.advise.decision import _remedy
-from tierwise.advise.option import MARGIN
-from tierwise.device_models.prices import Prices
-from tierwise.fleet.catalogue import RecordingAt
-from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
+from tierwise.advise.priced_placement import MARGIN
+from tierwise.device_models.prices import YEARS, PriceList
+from tierwise.fleet.database_options import DatabaseOptions, DatabaseOptionsTask, database_options
+from tierwise.fleet.fleet_databases import RecordingLocation
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor
+from tierwise.predict import Predictor, Scenario
 from tierwise.predict.model_error import CalibratedError, ModelError
-from tierwise.report.advice import Subject, decision, subject
-from tierwise.report.advice.data import page_data
-from tierwise.report.recording.advice import fastest_sentence
-from tierwise.report.recording.decision_words import headline
+from tierwise.report.advice import AdviceSurvey, page_decision, survey_advice
+from tierwise.report.advice.page_data import advice_page_data
+from tierwise.report.recording.advice_report import fastest_sentence
+from tierwise.report.recording.decision_words import decision_headline
 
 ENGINES = ["postgres", "mariadb", "sqlite", "rocksdb", "duckdb", "oracle"]
 VOLUME = {
@@ -78,8 +78,8 @@ def requests(patch: pytest.MonkeyPatch, **of: float) -> None:
         patch.setitem(REQUESTS, role, of.get(role, 0.0))
 
 
-def page(of: Predictor, advice: Advice) -> Subject:
-    return subject(of, advice, Terms(), Path("shop"))
+def page(of: Predictor, advice: Advice) -> AdviceSurvey:
+    return survey_advice(of, advice, PaymentTerms(), Path("shop"))
 
 
 def moved(placement: Mapping[Role, str]) -> dict[str, str]:
@@ -98,11 +98,11 @@ def test_a_gain_within_the_error_of_the_model_is_no_reason_to_move(
     assert 1.02 < advice.fastest.prediction.speedup.value < 1.06 < advice.fastest.prediction.speedup.high
     assert advice.decision.stays and advice.decision.why == "alike"
     assert advice.best.placement == {} and advice.ladder == []
-    text = headline(advice)
+    text = decision_headline(advice)
     assert text.startswith("Nothing you can buy here helps: ") and "no difference that can be told" in text
     shown = page(of, advice)
-    assert decision.headline(shown) == "Nothing you can buy here helps."
-    data = page_data(shown)
+    assert page_decision.page_headline(shown) == "Nothing you can buy here helps."
+    data = advice_page_data(shown)
     assert data["advised"] == 0 and not any(data["figures"]["told"])
     fields = advice.model_dump(mode="json")["decision"]
     assert fields["option"]["placement"] == {} and fields["option"]["cost_per_month"] == 0
@@ -134,8 +134,8 @@ def test_a_longer_median_latency_is_no_reason_to_move_but_for_work_done_once(onc
     assert advice.decision.stays == (not once)
     if not once:
         assert advice.decision.why == "median" and not advice.ladder
-        assert headline(advice).startswith("Nothing you can buy here helps every transaction: ")
-        assert "makes the median latency longer" in headline(advice)
+        assert decision_headline(advice).startswith("Nothing you can buy here helps every transaction: ")
+        assert "makes the median latency longer" in decision_headline(advice)
         assert "makes the median latency 20.0 ms, now " in fastest_sentence(advice)
         assert ", but the 99th percentile " in fastest_sentence(advice)
 
@@ -153,11 +153,24 @@ def test_money_is_saved_where_nothing_gets_slower(
     """The recorded volume is rented; a bought disk is as fast, or slower."""
     monkeypatch.setitem(SERVICE_US, "hdd-15k-sas", 5200.0)
     of = predictor(devices=[VOLUME])
-    advice = advise(of, AdviceOptions([device], terms=Terms.parse(recorded_on="io2")))
+    advice = advise(of, AdviceOptions([device], terms=PaymentTerms.parse(recorded_on="io2")))
     assert advice.decision.stays != moves
     if moves:
         assert advice.decision.why == "cheaper" and advice.decision.option.cost_per_month < 0
-        assert "no difference that can be told" in headline(advice)
+        assert "no difference that can be told" in decision_headline(advice)
+
+
+@pytest.mark.parametrize(("saving", "moves"), [(0.88, False), (1.5, True)])
+def test_a_saving_of_less_than_a_dollar_is_no_reason_to_move(saving: float, moves: bool) -> None:
+    """It advised to move all files for 0.88 $ a month, and nothing got faster."""
+    terms, of = PaymentTerms.parse(recorded_on="io2"), predictor(devices=[VOLUME])
+    rent = advise(of, AdviceOptions(["7k2"], terms=terms)).decision.option.credit_per_month
+    disk = terms.prices.shipped["hdd-7k2"].changed(purchase=12 * YEARS * (rent - saving))
+    prices = replace(terms.prices, shipped={**terms.prices.shipped, "hdd-7k2": disk})
+    advice = advise(of, AdviceOptions(["7k2"], terms=replace(terms, prices=prices)))
+    assert advice.decision.stays != moves
+    if moves:
+        assert advice.decision.option.cost_per_month == pytest.approx(-saving)
 
 
 @pytest.mark.parametrize(("goal", "stays"), [("tps=100", True), ("tps=900", False), ("tps=90000", False)])
@@ -167,7 +180,9 @@ def test_a_goal_is_part_of_the_one_decision(goal: str, stays: bool) -> None:
     assert advice.decision.stays == stays
     assert page(of, advice).placement == advice.decision.option.placement
     if goal == "tps=100":
-        assert headline(advice).startswith("Leave the files where they are: as recorded, they reach 100")
+        assert decision_headline(advice).startswith(
+            "Leave the files where they are: as recorded, they reach 100"
+        )
     if goal == "tps=90000":
         assert advice.decision.option == advice.best, "what no placement reaches bends no advice"
 
@@ -186,7 +201,11 @@ def test_a_goal_just_above_the_recorded_rate_does_not_move_for_a_gain_that_canno
 def test_a_fleet_moves_nothing_that_advice_would_not(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests(monkeypatch, log=0.0021)
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(engine))
-    options = options_of(OptionsTask(RecordingAt("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), Terms()))
+    options = database_options(
+        DatabaseOptionsTask(
+            RecordingLocation("toy", "toy"), ("ssd-nvme-dc", "volume-aws-gp3"), PaymentTerms()
+        )
+    )
     assert isinstance(options, DatabaseOptions)
     assert [option.placement for option in options.options] == [{}]
 
@@ -211,9 +230,28 @@ def test_the_headline_says_what_would_help_instead(
         def _outcome(self, *of: Any) -> dict[str, Any]:
             return super()._outcome(*of) | {"shares": shares}
 
-    words = headline(advise(predictor(engine, Spent()), AdviceOptions(["nvme-dc"])))
+    words = decision_headline(advise(predictor(engine, Spent()), AdviceOptions(["nvme-dc"])))
     for part in expected:
         assert part in words.partition("What would: ")[2], words
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_reason_to_stay_is_where_the_recorded_time_went(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A replay leaves out waits that nothing explains, and computes in their place."""
+    requests(monkeypatch, log=0.0021)
+
+    class Computes(FakeReplay):
+        def _outcome(self, *of: Any) -> dict[str, Any]:
+            return super()._outcome(*of) | {"shares": [["runnable", 0.9], ["cpu", 0.1]]}
+
+    recorded = {"turns_per_s": 300.0, "transactions_per_s": 100.0, "shares": {"other": 0.8, "cpu": 0.2}}
+    of = predictor(engine, Computes(observed=recorded))
+    words = decision_headline(advise(of, AdviceOptions(["nvme-dc"]))).replace("\u00a0", " ")
+    assert "80 % of the sessions' time is spent elsewhere" in words and "more cores" not in words
+    assert "outside of files, locks and clients" in words.partition("What would: ")[2]
+    assert of.predict([Scenario(cores=4)])[0].shares == {"runnable": 0.9, "cpu": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -226,7 +264,9 @@ def test_the_headline_says_what_would_help_instead(
 def test_nothing_to_buy_is_said_with_its_reason(
     devices: list[str], budget: float | None, expected: str
 ) -> None:
-    assert expected in headline(advise(predictor(), AdviceOptions(devices, budget))).replace("\u00a0", " ")
+    assert expected in decision_headline(advise(predictor(), AdviceOptions(devices, budget))).replace(
+        "\u00a0", " "
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -237,7 +277,7 @@ def test_files_that_ask_nothing_of_a_device_are_no_reason_against_it(
     requests(monkeypatch, log=0.0, data=0.0, index=0.0)
     advice = advise(predictor(engine), AdviceOptions(["nvme-dc", "gp3"]))
     assert advice.best.stays and advice.left_out == []
-    text = headline(advice)
+    text = decision_headline(advice)
     assert "no file asks enough of a device to be worth a move" in text and "fits" not in text
 
 
@@ -259,19 +299,22 @@ def test_a_gain_that_can_be_told_is_advised_below_a_greater_one_that_cannot(
 
     def advice_on(devices: list[str], *owned: str) -> Advice:
         of = predictor(fake=ComputesOnFlash(), error=unsure)
-        return advise(of, AdviceOptions(devices, terms=Terms(have=owned)))
+        return advise(of, AdviceOptions(devices, terms=PaymentTerms(have=owned)))
 
     advice = advice_on(["nvme-dc", "sata-dc"])
     assert advice.fastest and not advice.fastest.prediction.faster
     assert advice.fastest.placement[Role.LOG] == "ssd-nvme-dc"
     assert moved(advice.decision.option.placement) == {"log": "ssd-sata-dc"}
-    assert advice.decision.why == "faster" and headline(advice).startswith("Move the log to ssd-sata-dc: ")
+    assert advice.decision.why == "faster" and decision_headline(advice).startswith(
+        "Move the log to ssd-sata-dc: "
+    )
     assert "cannot be told from no gain" in fastest_sentence(advice)
     owned = advice_on(["nvme-dc", "sata-dc"], "ssd-nvme-dc")
     assert moved(owned.decision.option.placement) == {"log": "ssd-sata-dc"}
-    alone = headline(advice_on(["nvme-dc"]))
-    assert alone.startswith("Nothing you can buy here helps: ") and "shortens" not in alone
-    assert "no difference that can be told; 70" in alone and "is spent waiting for the log." in alone
+    alone = decision_headline(advice_on(["nvme-dc"]))
+    assert alone.startswith("Nothing you can buy here is sure to help: ") and "shortens" not in alone
+    assert ", the log to ssd-nvme-dc, gives " in alone and "only a trial on a copy of the server can" in alone
+    assert "confirm; 70" in alone and "is spent waiting for the log." in alone
 
 
 @pytest.mark.parametrize("budget", [0.0, 20_000.0, None])
@@ -282,9 +325,9 @@ def test_a_greater_gain_that_cannot_be_told_is_no_reason_to_save_no_money(
     requests(monkeypatch, log=1.0)
     unsure = ModelError(errors=[error.changed(per_computing=10.0) for error in EXACT.errors])
     of = predictor(fake=ComputesOnFlash(), error=unsure, devices=[VOLUME])
-    prices = Prices.read()
+    prices = PriceList.read()
     nvme = prices.shipped["ssd-nvme-dc"].changed(purchase=1e6)
-    terms = Terms.parse(recorded_on="io2")
+    terms = PaymentTerms.parse(recorded_on="io2")
     terms = replace(terms, prices=replace(prices, shipped={**prices.shipped, "ssd-nvme-dc": nvme}))
     advice = advise(of, AdviceOptions(["nvme-dc", "7k2"], budget_per_month=budget, terms=terms))
     assert moved(advice.decision.option.placement)["log"] == "hdd-7k2"

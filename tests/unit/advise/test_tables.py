@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 
 from support.fake_tables import tables_predictor
 from support.paths import RECORDINGS
-from tierwise.advise import Terms
-from tierwise.advise.tables import TableAdvice, advise_tables, best_sets, tables_beside
+from tierwise.advise import PaymentTerms, table_advice
+from tierwise.advise.table_advice import TableAdvice, advise_tables, pareto_sets, table_advice_beside
 from tierwise.cli import app
-from tierwise.device_models.prices import Prices
+from tierwise.device_models.prices import PriceList
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Predictor, Scenario
-from tierwise.report.recording.tables import tables_headline
+from tierwise.predict import Prediction, Predictor, Scenario
+from tierwise.report.recording.tables_report import tables_headline
 
 RECORDED = RECORDINGS / "pgbench-10gb"
 NAMES = RECORDINGS / "pgbench-10gb.names.csv"
@@ -36,7 +36,7 @@ def test_no_set_of_at_most_its_size_has_a_higher_value(
     def figures(places: tuple[int, ...]) -> tuple[int, float]:
         return sum(items[place][0] for place in places), sum(items[place][1] for place in places)
 
-    best = [figures(places) for places in best_sets(items, capacity)]
+    best = [figures(places) for places in pareto_sets(items, capacity)]
     numbers = range(len(items))
     every = [figures(places) for count in numbers for places in combinations(numbers, count + 1)]
     for size, value in every:
@@ -47,7 +47,7 @@ def test_no_set_of_at_most_its_size_has_a_higher_value(
 
 
 def test_many_alike_tables_end_in_time() -> None:
-    best = best_sets([(1000 + place, 1.0 + place / 1000) for place in range(60)], 40_000)
+    best = pareto_sets([(1000 + place, 1.0 + place / 1000) for place in range(60)], 40_000)
     assert best
     assert max(len(places) for places in best) <= 39
 
@@ -95,7 +95,7 @@ def test_tables_are_not_put_where_a_stop_loses_them_unless_that_is_allowed() -> 
     predictor, free = tables_predictor(TABLES), ("ram", "ssd-nvme-instance-store")
 
     def advised(*devices: str, rebuildable: bool = False) -> TableAdvice:
-        return advise_tables(predictor, devices, Terms(have=free, rebuildable=rebuildable))
+        return advise_tables(predictor, devices, PaymentTerms(have=free, rebuildable=rebuildable))
 
     first, memory, store = advised("ram", "instance-store", "gp3").devices
     assert (first.device, memory.device, store.device) == ("volume-aws-gp3", *free)
@@ -145,12 +145,29 @@ def test_a_page_says_what_a_restart_loses_of_the_tables_moved_to_memory(tmp_path
     assert "restart of the machine loses the selected tables, since ram is memory" in tables
 
 
+def test_a_lesser_set_is_recommended_where_the_best_cannot_be_told_from_chance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The interval of the largest set included no change, and the tables were left where they are."""
+    (free,) = advise_tables(tables_predictor(TABLES), ["nvme-dc"]).devices
+    speedups = [table_set.prediction.speedup for table_set in free.sets]
+    assert free.best == len(speedups) - 1 > 0 and speedups[-1] is not None
+    most = speedups[-1].value
+
+    def is_sure_gain(after: Prediction, staying: Prediction) -> bool:
+        return after.speedup is not None and after.speedup.value < most
+
+    monkeypatch.setattr(table_advice, "is_sure_gain", is_sure_gain)
+    (bounded,) = advise_tables(tables_predictor(TABLES), ["nvme-dc"]).devices
+    assert bounded.best == len(speedups) - 2
+
+
 def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
     predictor = tables_predictor(TABLES)
     for terms, per_month in (
-        (Terms(), 10.0),
-        (Terms(years=2.5), 20.0),
-        (Terms(have=("ssd-nvme-dc",)), 0.0),
+        (PaymentTerms(), 10.0),
+        (PaymentTerms(years=2.5), 20.0),
+        (PaymentTerms(have=("ssd-nvme-dc",)), 0.0),
     ):
         (device_tables,) = advise_tables(predictor, ["nvme-dc"], terms).devices
         best = device_tables.recommended
@@ -159,7 +176,7 @@ def test_the_price_is_that_of_the_device_for_the_files_of_the_set() -> None:
         assert rate and best.gain_per_s == pytest.approx(rate.value * best.gain, rel=0.01)
         per_cost = best.gain_per_s / per_month if per_month else None
         assert best.gain_per_cost == (per_cost and pytest.approx(per_cost))
-    (rented,) = advise_tables(predictor, ["gp3"], Terms(headroom=1.0)).devices
+    (rented,) = advise_tables(predictor, ["gp3"], PaymentTerms(headroom=1.0)).devices
     size_gib = 2 * rented.sets[0].size_bytes / 2**30
     assert rented.sets[0].bill.per_month == pytest.approx(0.08 * max(1, ceil(size_gib)), rel=0.5)
 
@@ -168,7 +185,9 @@ def test_headroom_takes_space_of_the_capacity() -> None:
     predictor = tables_predictor(TABLES)
     most = max(
         table_set.size_bytes
-        for table_set in advise_tables(predictor, ["gp3"], Terms(headroom=1.0), 4_000_000_000).devices[0].sets
+        for table_set in advise_tables(predictor, ["gp3"], PaymentTerms(headroom=1.0), 4_000_000_000)
+        .devices[0]
+        .sets
     )
     assert most <= 2_000_000_000
 
@@ -184,9 +203,9 @@ def test_tables_alone_and_what_they_gain_at_most() -> None:
 
 
 def test_a_page_has_no_tables_where_none_has_a_name() -> None:
-    assert tables_beside(tables_predictor([]), ["nvme-dc"], Terms()) is None
+    assert table_advice_beside(tables_predictor([]), ["nvme-dc"], PaymentTerms()) is None
     with pytest.raises(TierwiseError, match="no names of tables"):
-        tables_beside(tables_predictor([]), ["nvme-dc"], Terms(), named=True)
+        table_advice_beside(tables_predictor([]), ["nvme-dc"], PaymentTerms(), named=True)
 
 
 def test_an_index_that_is_hardly_read_stays(tmp_path: Path) -> None:
@@ -202,7 +221,7 @@ def test_a_budget_bounds_the_sets_and_a_gain_its_price(tmp_path: Path) -> None:
     rent = '[devices.volume-aws-gp3]\nper_gib_month = 2.0\nsource = "our supplier"\ndate = "2026"\n'
     drive = '[devices.ssd-nvme-dc]\npurchase = 60000\nsource = "our supplier"\ndate = "2026"\n'
     file.write_text(f'currency = "USD"\n{rent}{drive}')
-    terms, predictor = Terms(prices=Prices.read(file)), tables_predictor(TABLES)
+    terms, predictor = PaymentTerms(prices=PriceList.read(file)), tables_predictor(TABLES)
 
     def asked(budget: float | None) -> TableAdvice:
         return advise_tables(predictor, ["nvme-dc", "gp3"], terms, budget_per_month=budget)

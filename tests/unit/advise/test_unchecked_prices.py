@@ -10,12 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from support.fake_replay import predictor
-from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.device_models.prices import SHIPPED, Prices
+from tierwise.device_models.prices import SHIPPED, PriceList
 from tierwise.report.document import Text
-from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.advice_report import advice_document
 
 OWN = 'currency = "USD"\n[devices.nvme-dc]\npurchase = 480\nsource = "offer of a dealer"\ndate = "2026-01"\n'
 
@@ -31,7 +31,7 @@ def test_no_shipped_price_from_memory_counts_as_checked() -> None:
 @pytest.mark.parametrize("arguments", [["list"], ["show", "gp3"], ["show", "array-raid1-2x-ssd-nvme-dc"]])
 def test_the_list_of_devices_says_it(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     if arguments == ["list"]:  # each takes its time to simulate
-        monkeypatch.setattr(profiles, "names", lambda: ["volume-aws-gp3", "ssd-nvme-dc"])
+        monkeypatch.setattr(profiles, "profile_names", lambda: ["volume-aws-gp3", "ssd-nvme-dc"])
     shown = CliRunner().invoke(app, ["device", *arguments], env={"COLUMNS": "200"}).stdout
     assert "not checked" in shown and "nobody compared it with the source" in shown
     content = json.loads(CliRunner().invoke(app, ["device", *arguments, "--format", "json"]).stdout)
@@ -71,7 +71,7 @@ def test_a_price_of_one_s_own_is_checked_unless_it_says_otherwise(
 ) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN + line)
-    (price,) = Prices.read(file).own.values()
+    (price,) = PriceList.read(file).own.values()
     assert price.checked == checked
-    advice = advise(predictor(), AdviceOptions(["nvme-dc"], terms=Terms.parse(prices=file)))
+    advice = advise(predictor(), AdviceOptions(["nvme-dc"], terms=PaymentTerms.parse(prices=file)))
     assert [price.checked for price in advice.prices] == [checked]

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 from support.observations import observation
 from support.paths import ROOT
 from support.schemas import problems
-from tierwise.advise.verification import Verification
-from tierwise.advise.verification import verify as verify_forecast
+from tierwise.advise.differences import ConditionDifference
+from tierwise.advise.verification import ForecastVerification, verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording import write_observation
-from tierwise.report.recording.verification import headline, remainder_sentence
+from tierwise.report.recording.verification_report import remainder_sentence, verification_headline
 
 RECORDING = ROOT / "examples" / "recordings" / "order-entry"
 ONE_STATEMENT = ROOT / "docs/evidence/validation/building/recordings/select-cold-8/all-7k2/recorded-1"
@@ -36,7 +36,7 @@ SEEDS = ("--seeds", "2")
 
 def verify(
     forecast: Path, recording: Path, place: dict[str, str] | None = None, names: Path | None = None
-) -> Verification:
+) -> ForecastVerification:
     return verify_forecast(forecast, recording, place, seeds=2, names=names)
 
 
@@ -76,7 +76,7 @@ def on_real_disks(directory: Path, **log: Any) -> Path:
     return copy
 
 
-def kinds(verification: Verification) -> list[tuple[str, Role | None]]:
+def kinds(verification: ForecastVerification) -> list[tuple[str, Role | None]]:
     return [(difference.kind, difference.role) for difference in verification.differences]
 
 
@@ -150,13 +150,15 @@ def test_figures_inside_do_not_hide_that_a_role_was_not_moved(tmp_path: Path) ->
     made = changed(forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc"), widen)
     verification = verify(made, RECORDING)
     assert verification.inside
-    assert headline(verification) == (
+    assert verification_headline(verification) == (
         "Every measured figure lies inside its interval, but the log lies on "
         "7,200 rpm SATA nearline disk, not on ssd-nvme-dc."
     )
     moved = verification.model_copy(update={"differences": []})
-    assert headline(moved).startswith("The forecast came true: ")
-    assert headline(moved.model_copy(update={"usable": False})).startswith("Every measured figure ")
+    assert verification_headline(moved).startswith("The forecast came true: ")
+    assert verification_headline(moved.model_copy(update={"usable": False})).startswith(
+        "Every measured figure "
+    )
 
 
 def test_an_observation_is_refused_on_either_side(tmp_path: Path) -> None:
@@ -302,7 +304,7 @@ def _nothing(content: dict[str, Any]) -> None:
         (_no_figures, "not as tierwise prints it"),
         (_no_seconds, "not above 0"),
         (_no_clients, "clients"),
-        (_infinite, "no JSON"),
+        (_infinite, "number Infinity is not finite"),
         (_nothing, "no prediction that was answered"),
     ],
 )
@@ -317,6 +319,62 @@ def test_a_file_of_something_else_is_refused(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(TierwiseError, match=r"forecast\.json"):
         verify(path, RECORDING)
+
+
+def placed(role: Role, measured: str, *beside: Role) -> ConditionDifference:
+    """A role that is not on ``ssd-nvme-dc``, where it was to be."""
+    return ConditionDifference(
+        kind="placement",
+        role=role,
+        predicted="ssd-nvme-dc",
+        measured=measured,
+        beside=list(beside),
+        rate_per_s=None,
+        closes=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ([placed(Role.LOG, "NVMe SSD, 2 TB")], "the log lies on NVMe SSD, not on ssd-nvme-dc"),
+        ([placed(Role.SELECTED, "NVMe SSD")], "the selected tables lie on NVMe SSD, not on ssd-nvme-dc"),
+        (
+            [placed(role, "NVMe SSD") for role in (Role.LOG, Role.DATA)],
+            "the log and the data lie on NVMe SSD, not on ssd-nvme-dc",
+        ),
+        (
+            [
+                placed(
+                    Role.INDEX, "the device of the log, the data and the undo", Role.LOG, Role.DATA, Role.UNDO
+                )
+            ],
+            "the indexes lie on the device of the log, the data and the undo, not on ssd-nvme-dc",
+        ),
+    ],
+)
+def test_reasons_are_sentences(differences: list[ConditionDifference], expected: str, tmp_path: Path) -> None:
+    """It wrote "the selected tables lies", and of several roles on a shared device named the first alone."""
+    verification = verify(forecast(tmp_path, "predict", RECORDING), RECORDING)
+    shown = verification_headline(verification.model_copy(update={"differences": differences}))
+    assert shown == f"Every measured figure lies inside its interval, but {expected}."
+
+
+def test_a_device_that_the_forecast_does_not_hold_is_not_undone(tmp_path: Path) -> None:
+    """The data stayed on the disk before, by the forecast; its place was undone by moving the log."""
+
+    def change(content: dict[str, Any]) -> None:
+        content["recorded"]["devices"]["data"] = "another disk, 1 TB"
+
+    path = changed(forecast(tmp_path, "predict", RECORDING, "--place", "log=nvme-dc"), change)
+    verification = verify(path, RECORDING)
+    undone = {each.role: each.rate_per_s for each in verification.differences}
+    assert undone[Role.LOG] and Role.DATA in undone and undone[Role.DATA] is None
+    assert "what a replay can undo of this undone" in remainder_sentence(verification)
+    assert (
+        "the log lies on 7,200 rpm SATA nearline disk, not on ssd-nvme-dc; the data lies"
+        in verification_headline(verification)
+    )
 
 
 def test_a_choice_is_asked_for(tmp_path: Path) -> None:

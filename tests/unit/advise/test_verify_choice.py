@@ -14,16 +14,15 @@ from support.fake_replay import REQUESTS, FakeReplay
 from support.fake_replay import predictor as fake_predictor
 from tierwise import _core
 from tierwise.advise import AdviceOptions, advise
-from tierwise.advise.forecast import Forecast, choose, read_forecasts
-from tierwise.advise.verification import Verification
-from tierwise.advise.verification import verify as verify_forecast
+from tierwise.advise.forecast_file import Forecast, choose_forecast, read_forecasts
+from tierwise.advise.verification import ForecastVerification, verify_forecast
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Predictor, Scenario, resolve
-from tierwise.report.recording.verification import headline
+from tierwise.predict import Predictor, Scenario, resolve_device
+from tierwise.report.recording.verification_report import verification_headline
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
-NVME, HDD = resolve("nvme-dc").profile.summary, "hdd-7k2"
+NVME, HDD = resolve_device("nvme-dc").profile.summary, "hdd-7k2"
 """Models of devices as recordings name them; the fake names its own so."""
 ROLES = ["log", "data", "index", "temp"]
 
@@ -83,17 +82,17 @@ def test_the_placement_of_the_emulated_disks_is_the_one_compared(
     models: dict[str, str], expected: dict[str, str]
 ) -> None:
     """Also where a part of the files lies on a real disk, or was not touched after the move."""
-    choice = choose(forecasts(AS_RECORDED, LOG, ALL, label="x"), None, models)
+    choice = choose_forecast(forecasts(AS_RECORDED, LOG, ALL, label="x"), None, models)
     assert choice.prediction.scenario.placement == expected
 
 
 def test_on_real_disks_it_is_the_recommended_one_or_the_one_that_is_named() -> None:
     models = dict.fromkeys(ROLES, "recorded")
     several = forecasts(LOG, ALL, label="x")
-    assert choose(several, None, models).prediction.scenario.placement == LOG
-    assert choose(several, {"all": "ssd-nvme-dc"}, models).prediction.scenario.placement == ALL
+    assert choose_forecast(several, None, models).prediction.scenario.placement == LOG
+    assert choose_forecast(several, {"all": "ssd-nvme-dc"}, models).prediction.scenario.placement == ALL
     with pytest.raises(TierwiseError, match="choose with --place"):
-        choose(forecasts(LOG, ALL), None, models)
+        choose_forecast(forecasts(LOG, ALL), None, models)
 
 
 def written(directory: Path, placement: dict[str, str], engine: str) -> Path:
@@ -108,7 +107,7 @@ def written(directory: Path, placement: dict[str, str], engine: str) -> Path:
 
 def verified(
     tmp_path: Path, placement: dict[str, str], after: FakeReplay, patch: pytest.MonkeyPatch, engine: str
-) -> Verification:
+) -> ForecastVerification:
     file = written(tmp_path, placement, engine)
     patch.setattr(Predictor, "open", lambda *_, **__: predictor(after, engine))
     return verify_forecast(file, tmp_path)
@@ -123,7 +122,7 @@ def test_another_device_is_never_blamed_on_the_mix(
     real = [{"profile": None, "roles": ROLES}]
     after = Elsewhere(times=10.0, flushes=flushes, devices=real)
     verification = verified(tmp_path, {}, after, monkeypatch, engine)
-    text = headline(verification)
+    text = verification_headline(verification)
     assert not verification.inside and "mix" not in text and "other work" not in text
     assert "device of the log is faster than when it was recorded" in text, text
 
@@ -134,7 +133,9 @@ def test_another_mix_is_blamed_where_the_clients_ask_for_more(
 ) -> None:
     after = Elsewhere(times=0.5, turns=9.0)
     verification = verified(tmp_path, {}, after, monkeypatch, engine)
-    assert "another mix of transactions (3.0 times the requests of the client)" in headline(verification)
+    assert "another mix of transactions (3.0 times the requests of the client)" in verification_headline(
+        verification
+    )
 
 
 def test_advice_is_verified_by_its_decision_first(tmp_path: Path) -> None:

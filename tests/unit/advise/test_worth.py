@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from support.fake_replay import predictor
-from tierwise.advise import Advice, AdviceOptions, Terms, advise
-from tierwise.device_models.instances import Instance, rent_per_month
+from tierwise.advise import Advice, AdviceOptions, PaymentTerms, advise
+from tierwise.device_models.instances import CloudInstance, instance_rent_per_month
 from tierwise.model.units import GIB
-from tierwise.report.recording.advice import fastest_sentence, price_sentence
+from tierwise.report.recording.advice_report import fastest_sentence, too_dear_sentence
 
 VOLUME = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
 
@@ -25,7 +25,7 @@ def advice(file: Path, sata: int, nvme: int, *, now: int = 0, currency: str = "U
     whole = VOLUME | {"roles": ["log", "data", "index", "temp"], "sectors": 100 * GIB // 512}
     devices = [whole | {"profile": None, "write_cache": False}]
     of = predictor(devices=devices)
-    terms = Terms.parse(prices=file, recorded_on="gp3" if now else "")
+    terms = PaymentTerms.parse(prices=file, recorded_on="gp3" if now else "")
     return advise(of, AdviceOptions(["sata-dc", "nvme-dc"], terms=terms))
 
 
@@ -43,20 +43,25 @@ def test_where_nothing_is_worth_its_price_the_cheapest_that_helps_is_advised(tmp
     assert "if the work can be parted: --budget allows what this costs." in fastest_sentence(answer)
     same = advice(tmp_path / "prices.toml", 200_000, 200_000)
     assert same.decision.option.cost_per_month == pytest.approx(200_000)
-    assert price_sentence(same).startswith(
+    assert too_dear_sentence(same).startswith(
         "Nothing cheaper helps, but this is dear. More machines gain as much"
     )
-    assert price_sentence(same.changed(budget_per_month=1e6)) == ""
+    assert too_dear_sentence(same.changed(budget_per_month=1e6)) == ""
 
 
 def test_no_rent_is_no_bound_and_the_answer_says_so(tmp_path: Path) -> None:
-    free = Instance(name="own", iops=1e5, mb_per_s=1e3, per_month=0, source="our own machine")
-    assert rent_per_month([free], 2, "USD") == rent_per_month([], 2, "USD") == pytest.approx(70.08)
+    free = CloudInstance(name="own", iops=1e5, mb_per_s=1e3, per_month=0, source="our own machine")
+    assert (
+        instance_rent_per_month([free], 2, "USD")
+        == instance_rent_per_month([], 2, "USD")
+        == pytest.approx(70.08)
+    )
     other = free.changed(per_month=55, currency="EUR", vcpus=4)
     assert (
-        rent_per_month([other], 2, "USD") == pytest.approx(140.16) and rent_per_month([other], 2, "EUR") == 55
+        instance_rent_per_month([other], 2, "USD") == pytest.approx(140.16)
+        and instance_rent_per_month([other], 2, "EUR") == 55
     )
-    assert rent_per_month([free], 2, "EUR") is None
+    assert instance_rent_per_month([free], 2, "EUR") is None
     answer = advice(tmp_path / "prices.toml", 1000, 200_000, currency="EUR")
     assert set(answer.decision.option.placement.values()) == {"ssd-nvme-dc"}
     assert any("no rent of a machine is known in EUR" in note for note in answer.notes)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.capture.target import refuse_command
+from tierwise.capture.target import refuse_client_command
 from tierwise.model.errors import TierwiseError
 
 
@@ -31,7 +31,7 @@ from tierwise.model.errors import TierwiseError
 )
 def test_a_client_is_refused_by_its_name(line: list[str], named: str, tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=f"^{named} is a client: .*--pid"):
-        refuse_command(line, tmp_path / "out")
+        refuse_client_command(line, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_client_is_refused_by_its_name(line: list[str], named: str, tmp_path: 
     ids=" ".join,
 )
 def test_a_program_that_may_hold_a_database_is_not(line: list[str], tmp_path: Path) -> None:
-    refuse_command(line, tmp_path / "out")
+    refuse_client_command(line, tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from support.commands import tierwise
-from tierwise.capture.schedule import Schedule
+from tierwise.capture.schedule import BurstSchedule
 from tierwise.cli import app
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
@@ -90,11 +90,11 @@ def test_a_recording_until_it_is_usable_takes_no_longer_than_that(monkeypatch: p
     """The first window ends then too, which is otherwise 60 s long."""
     taken = list[float | None]()
 
-    def record(_target: object, _out: object, schedule: Schedule, *_: object) -> NoReturn:
+    def record(_target: object, _out: object, schedule: BurstSchedule, *_: object) -> NoReturn:
         taken.append(schedule.seconds)
         raise TierwiseError("enough", "")
 
-    monkeypatch.setattr("tierwise.cli.record.record_running", record)
+    monkeypatch.setattr("tierwise.cli.record.record_running_database", record)
     refused("-o", "out", "--pid", str(os.getpid()), "--rules", "sqlite", "--until-usable", "3s")
     assert taken == [3.0]
 

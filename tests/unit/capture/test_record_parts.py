@@ -9,21 +9,21 @@ import pytest
 
 from tierwise import _core
 from tierwise.capture import target
-from tierwise.capture.schedule import Schedule, parse_duty
-from tierwise.capture.target import load
+from tierwise.capture.schedule import BurstSchedule, parse_burst_duty
+from tierwise.capture.target import load_rules
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 
 
 @pytest.mark.parametrize(("text", "duty"), [("1/10", 0.1), ("0.25", 0.25), ("10%", 0.1), ("1", 1.0)])
 def test_duty_as_people_write_it(text: str, duty: float) -> None:
-    assert parse_duty(text) == pytest.approx(duty)
+    assert parse_burst_duty(text) == pytest.approx(duty)
 
 
 @pytest.mark.parametrize("text", ["0", "-1/2", "1/0", "2", "often", "nan", "inf", "", "%"])
 def test_no_duty(text: str) -> None:
     with pytest.raises(TierwiseError, match="--duty"):
-        parse_duty(text)
+        parse_burst_duty(text)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_no_duty(text: str) -> None:
 )
 def test_no_schedule(options: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="--"):
-        Schedule(**{"seconds": 60.0, "duty": 0.1} | options)
+        BurstSchedule(**{"seconds": 60.0, "duty": 0.1} | options)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_extents_cover_the_file(tmp_path: Path) -> None:
 
 def test_targets_that_are_none() -> None:
     with pytest.raises(TierwiseError, match="no process"):
-        target.of_pid(2**22 + 1)
+        target.target_of_process(2**22 + 1)
     with pytest.raises(TierwiseError, match=r"is of no engine.*--rules"):
-        target.of_pid(os.getpid())
+        target.target_of_process(os.getpid())
     with pytest.raises(TierwiseError, match="no process named"):
         target.pid_of_engine("versant")
 
@@ -86,4 +86,4 @@ def test_the_only_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "first_processes", lambda programs: named.append(programs) or [os.getpid()])
     assert target.pid_of_engine("postgres") == os.getpid()
     assert "postgres" in named[0]
-    assert os.getpid() in target.of_pid(os.getpid(), load("postgres")).processes()
+    assert os.getpid() in target.target_of_process(os.getpid(), load_rules("postgres")).processes()

@@ -29,15 +29,50 @@ from tierwise.model.input_files import DATA
 def test_rules_of_another_server_are_refused(
     monkeypatch: pytest.MonkeyPatch, program: str, rules: str, refused: bool
 ) -> None:
-    monkeypatch.setattr(target, "program_of", lambda _: program)
-    monkeypatch.setattr(target, "refuse_process", lambda *_: None)
+    monkeypatch.setattr(target, "program_of_process", lambda _: program)
+    monkeypatch.setattr(target, "refuse_client_process", lambda *_: None)
     monkeypatch.setattr(_core, "require_first", lambda *_: None)
-    given = target.load(rules)
+    given = target.load_rules(rules)
     if refused:
         with pytest.raises(TierwiseError, match=f"--rules: those of {rules} are given, and {program}"):
-            target.of_pid(os.getpid(), given)
+            target.target_of_process(os.getpid(), given)
     else:
-        assert target.of_pid(os.getpid(), given).pid == os.getpid()
+        assert target.target_of_process(os.getpid(), given).pid == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("rules", "file", "engine"),
+    [
+        ("mariadb", "mysql.ibd", "mysql"),
+        ("mariadb", "undo_001", "mysql"),
+        ("mariadb", "undo001", "mariadb"),
+        ("postgres", "undo_001", "postgres"),
+    ],
+)
+def test_mysql_is_not_called_mariadb(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rules: str, file: str, engine: str
+) -> None:
+    given = target.load_rules(rules)
+    monkeypatch.setattr(target, "program_of_process", lambda _: given.programs[0])
+    monkeypatch.setattr(target, "refuse_client_process", lambda *_: None)
+    monkeypatch.setattr(_core, "require_first", lambda *_: None)
+    with (tmp_path / file).open("w"):
+        assert target.target_of_process(os.getpid()).engine == engine
+
+
+@pytest.mark.parametrize(
+    ("thread", "kind"),
+    [
+        ("ib_log_writer", "log_writer"),
+        ("ib_log_flush", "log_writer"),
+        ("ib_log_checkpt", "other"),
+        ("ib_log_files_g", "other"),
+    ],
+)
+def test_log_writers_of_mysql_are_told_from_its_checkpointer(thread: str, kind: str) -> None:
+    lines = tomllib.loads((DATA / "rules" / "mariadb.toml").read_text("utf-8"))["thread"]
+    named = next(line for line in lines if re.search(line.get("thread", ""), thread))
+    assert named["class"] == kind
 
 
 _FILES = {
@@ -108,12 +143,12 @@ _FILES = {
 
 
 def test_every_engine_has_its_cases() -> None:
-    assert sorted(_FILES) == target.names()
+    assert sorted(_FILES) == target.engines_with_rules()
 
 
 @pytest.mark.parametrize("engine", _FILES)
 def test_files_have_their_roles(engine: str) -> None:
-    known = target.load(engine)
+    known = target.load_rules(engine)
     roles = {path: known.role_of(path) for path in _FILES[engine]}
     assert roles == _FILES[engine]
 
@@ -121,38 +156,64 @@ def test_files_have_their_roles(engine: str) -> None:
 @pytest.mark.parametrize("engine", _FILES)
 def test_what_nobody_tried_says_so(engine: str) -> None:
     untested = {"oracle", "sqlserver", "ase", "versant"}
-    warnings = target.load(engine).warnings(False)
+    warnings = target.load_rules(engine).warnings(False)
     assert bool(warnings) == (engine in untested)
 
 
 def test_roles_that_names_do_not_tell_are_named() -> None:
-    known = target.load("postgres")
+    known = target.load_rules("postgres")
     assert "role index count as data" in known.warnings(True)[0]
     assert known.warnings(False) == []
 
 
 def test_programs_name_their_engine() -> None:
-    of_program = target.of_program("postgres")
+    of_program = target.find_rules_of_program("postgres")
     assert of_program is not None
     assert of_program.engine == "postgres"
-    assert target.of_program("bash") is None
+    assert target.find_rules_of_program("bash") is None
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "rocksdb", "duckdb"])
 def test_threads_of_a_worker_that_are_no_clients_are_background(engine: str) -> None:
+    assert class_of(engine, f"from {worker.__name__} import main; main()", "python3") == "background"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("postgres eventlogger [local] idle", "session"),
+        ("logger startup 10.0.0.1(5432) SELECT", "session"),
+        ("main: walwriter bench ::1(5432) COMMIT", "session"),
+        ("postgres bench [local] startup", "session"),
+        ("walsender repl [local] streaming 0/C000060", "background"),
+        ("main: walsender repl bench 10.0.0.1(5432) START_REPLICATION", "background"),
+        ("main: startup recovering 00000001000000000000000C", "background"),
+        ("logical replication apply worker for subscription 16394", "background"),
+        ("autovacuum worker bench", "background"),
+        ("logger", "background"),
+        ("main: walwriter", "log_writer"),
+    ],
+)
+def test_titles_of_postgres_tell_sessions_whatever_their_database_is_called(
+    title: str, expected: str
+) -> None:
+    assert class_of("postgres", f"postgres: {title}", "postgres") == expected
+
+
+def class_of(engine: str, command: str, thread: str) -> str:
+    """Class of a thread by the shipped rules."""
     rules = tomllib.loads((DATA / "rules" / f"{engine}.toml").read_text("utf-8"))["thread"]
-    command, thread = f"from {worker.__name__} import main; main()", "python3"
     matching = (
         rule["class"]
         for rule in rules
         if re.search(rule.get("command", ""), command) and re.search(rule.get("thread", ""), thread)
     )
-    assert next(matching) == "background"
+    return str(next(matching))
 
 
 def test_an_unknown_engine_is_told_with_the_nearest() -> None:
     with pytest.raises(TierwiseError, match=r"'postgre'.*did you mean postgres"):
-        target.load("postgre")
+        target.load_rules("postgre")
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
@@ -165,12 +226,12 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         file = [{ path = '\\.log$', role = "log" }]
         """
     )
-    assert target.load(str(own)).role_of("/x/1.log") == "log"
+    assert target.load_rules(str(own)).role_of("/x/1.log") == "log"
     own.write_text("engine = 1")
     with pytest.raises(TierwiseError, match=r"own\.toml"):
-        target.load(str(own))
+        target.load_rules(str(own))
     own.write_bytes(b"\xff\xfe")
     with pytest.raises(TierwiseError, match=r"own\.toml.*not UTF-8"):
-        target.load(str(own))
+        target.load_rules(str(own))
     with pytest.raises(TierwiseError, match="No such file"):
-        target.load(str(tmp_path / "none.toml"))
+        target.load_rules(str(tmp_path / "none.toml"))

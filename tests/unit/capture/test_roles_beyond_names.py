@@ -31,11 +31,11 @@ from tierwise.model.errors import TierwiseError
     ],
 )
 def test_files_of_mariadb_whatever_the_administrator_calls_them(path: str, role: str | None) -> None:
-    assert target.load("mariadb").role_of(path) == role
+    assert target.load_rules("mariadb").role_of(path) == role
 
 
 def test_a_database_of_sqlite_is_known_by_its_first_bytes(tmp_path: Path) -> None:
-    known, place = target.load("sqlite"), tmp_path / "app.store"
+    known, place = target.load_rules("sqlite"), tmp_path / "app.store"
     with sqlite3.connect(place) as database:
         database.execute("PRAGMA journal_mode = wal")
         database.execute("CREATE TABLE t (a)")
@@ -53,21 +53,21 @@ def test_a_database_of_duckdb_is_known_by_its_first_bytes(tmp_path: Path) -> Non
     place = tmp_path / "warehouse.dat"
     with duckdb.connect(str(place)) as database:
         database.execute("CREATE TABLE t (a integer)")
-    assert target.load("duckdb").role_of_content(place) == "data"
+    assert target.load_rules("duckdb").role_of_content(place) == "data"
 
 
 def test_nothing_but_a_regular_file_is_looked_into(tmp_path: Path) -> None:
-    known, pipe = target.load("sqlite"), tmp_path / "pipe"
+    known, pipe = target.load_rules("sqlite"), tmp_path / "pipe"
     os.mkfifo(pipe)
     short = tmp_path / "short"
     short.write_bytes(b"SQLite")
     for place in (pipe, short, tmp_path, tmp_path / "none", Path("/proc/self/status")):
         assert known.role_of_content(place) is None
-    assert target.load("postgres").role_of_content(short) is None, "no bytes are known"
+    assert target.load_rules("postgres").role_of_content(short) is None, "no bytes are known"
 
 
 def test_a_role_given_by_the_user_comes_first() -> None:
-    known = target.with_roles(target.load("mariadb"), ["/srv/l/b.*=log", "/srv/fast/=temp"])
+    known = target.rules_with_roles(target.load_rules("mariadb"), ["/srv/l/b.*=log", "/srv/fast/=temp"])
     assert known.role_of("/srv/l/b.000001") == "log"
     assert known.role_of("/srv/fast/shop/orders.ibd") == "temp"
     assert known.role_of("/srv/l/c.000001") == "archive"
@@ -77,4 +77,4 @@ def test_a_role_given_by_the_user_comes_first() -> None:
 @pytest.mark.parametrize("given", ["/srv/l", "srv/l=log", "/srv/l=logs", "=log", "/srv/l="])
 def test_a_role_that_is_none_is_refused(given: str) -> None:
     with pytest.raises(TierwiseError, match=r"^--role: .*=archive"):
-        target.with_roles(target.load("mariadb"), [given])
+        target.rules_with_roles(target.load_rules("mariadb"), [given])

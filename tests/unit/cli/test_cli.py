@@ -13,7 +13,7 @@ from support.commands import tierwise
 from support.paths import RECORDINGS
 from tierwise import cli
 from tierwise.cli.commands import all_commands
-from tierwise.cli.output import Format
+from tierwise.cli.output import OutputFormat
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 
 OLD = ("--json", "--out", "--for", "--placement", "--learn")
@@ -41,7 +41,7 @@ def test_options_mean_one_thing(name: str) -> None:
         if option in options:
             assert options[option].type_descriptor.annotation in (str, str | None), "durations take units"
     if "--format" in options and name not in ("compare", "profile"):
-        assert options["--format"].type_descriptor.annotation is Format
+        assert options["--format"].type_descriptor.annotation is OutputFormat
 
 
 def test_the_help_fits_and_names_every_command() -> None:
@@ -55,7 +55,7 @@ def test_the_help_fits_and_names_every_command() -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_there(shell: str) -> None:
     script = tierwise("--show-completion", shell, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert script.returncode == 0 and "COMPLETE" in script.stdout, script
+    assert script.returncode == 0 and " _TIERWISE_COMPLETE=" in script.stdout, script
 
 
 def test_a_plan_names_the_engine_that_is_run() -> None:
@@ -91,7 +91,7 @@ def test_a_home_that_cannot_be_looked_at_holds_no_defaults() -> None:
 
 def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def status_of(error: Exception) -> int:
-        def failing(_: object) -> None:
+        def failing(_: object, **_options: object) -> None:
             raise error
 
         monkeypatch.setattr(cli, "app", failing)
@@ -111,6 +111,11 @@ def test_statuses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     details = Path(line.rpartition(" ")[2])
     assert "ZeroDivisionError" in details.read_text("utf-8")
     details.unlink()
+
+
+def test_a_terminal_of_no_width_still_prints() -> None:
+    outcome = tierwise("recording", "show", str(RECORDINGS / "order-entry"), COLUMNS="0")
+    assert outcome.returncode == 0 and "postgres" in outcome.stdout
 
 
 def test_unknown_names_are_suggested() -> None:

@@ -13,7 +13,7 @@ import tierwise as tw
 from support.commands import tierwise
 from support.paths import RECORDINGS
 from tierwise.model import output_files
-from tierwise.recording.outputs import require_writable
+from tierwise.recording.command_outputs import require_writable_output
 
 RECORDING = RECORDINGS / "keyed-update"
 
@@ -42,7 +42,11 @@ def test_a_file_that_cannot_be_made_is_refused_before_anything_is_read(
     def opened(*_: object, **__: object) -> None:
         raise AssertionError("the work began")
 
-    for name in ("predict.Predictor.open", "recording.Recording.open", "lab.validation.judging.judge"):
+    for name in (
+        "predict.Predictor.open",
+        "recording.Recording.open",
+        "lab.validation.round_judging.judge_rounds",
+    ):
         monkeypatch.setattr(f"tierwise.{name}", opened)
     done = tierwise(*command, "/proc/nowhere/page.html")
     assert done.returncode == 2 and done.stdout == "", done
@@ -52,16 +56,16 @@ def test_a_file_that_cannot_be_made_is_refused_before_anything_is_read(
 
 def test_what_is_tried_leaves_nothing_behind(tmp_path: Path) -> None:
     for path in (tmp_path / "page.html", tmp_path / "new" / "folder" / "page.html", Path("/dev/null")):
-        assert require_writable(path) == path
+        assert require_writable_output(path) == path
     assert list(tmp_path.iterdir()) == []
     page = tmp_path / "page.html"
     page.write_text("old")
-    require_writable(page)
+    require_writable_output(page)
     assert page.read_text() == "old" and list(tmp_path.iterdir()) == [page]
     output_files.write_file(tmp_path / "new" / "page.html", "new")
     for path, message in ((tmp_path, "Is a directory"), (page / "below.html", "Not a directory")):
         with pytest.raises(tw.TierwiseError, match=message):
-            require_writable(path)
+            require_writable_output(path)
 
 
 def test_a_notebook_replaces_no_file_of_a_recording(tmp_path: Path) -> None:

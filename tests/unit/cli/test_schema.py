@@ -16,13 +16,13 @@ from support.paths import ROOT
 from support.results_factory import INFO, study_runs
 from support.schemas import problems, schema
 from tierwise.cli import app
-from tierwise.cli.output import as_json
+from tierwise.cli.output import json_with_kind
 from tierwise.cli.schema import SCHEMAS
 from tierwise.model.input_files import DATA
 from tierwise.predict.usability import Usability
 from tierwise.recording import Recording
-from tierwise.report.recording.recorded import Recorded
-from tierwise.results.files import append_record, write_study_info
+from tierwise.report.recording.recording_report import TakenRecording
+from tierwise.results.result_files import append_record, write_study_info
 
 RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
 OTHER = str(ROOT / "examples" / "recordings" / "order-entry")
@@ -108,7 +108,7 @@ def test_every_kind_that_is_printed_has_a_schema() -> None:
         node.value
         for file in SOURCES
         for call in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("show", "as_json")
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("print_result", "json_with_kind")
         for argument in call.args
         if isinstance(argument, ast.Constant | ast.IfExp)
         for node in ast.walk(argument)
@@ -119,8 +119,8 @@ def test_every_kind_that_is_printed_has_a_schema() -> None:
 
 
 def test_a_taken_recording_is_valid() -> None:
-    content = Recorded.of(Recording.open(Path(RECORDING)), Usability()).model_dump(mode="json")
-    assert not problems("record", json.loads(as_json(content, "record")))
+    content = TakenRecording.of(Recording.open(Path(RECORDING)), Usability()).model_dump(mode="json")
+    assert not problems("record", json.loads(json_with_kind(content, "record")))
 
 
 def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from support.commands import Finished, tierwise
 from support.paths import GOLDEN
 from tierwise.cli.schema import SCHEMAS
 from tierwise.device_models import profiles
-from tierwise.device_models.profiles import import_drive
+from tierwise.device_models.profiles import profile_from_drive_files
 from tierwise.model.errors import TierwiseError
 
 SEEK = "distance_cylinders,seek_ms\n1,1.0\n4,1.5\n99,6.0\n"
@@ -69,7 +69,7 @@ def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:
     output = tmp_path / "made-up.toml"
     done = run(*write(tmp_path, drive()), "-o", output)
     assert (done.returncode, done.stderr) == (0, "")
-    profile = profiles.load(str(output))
+    profile = profiles.load_profile(str(output))
     assert (profile.kind, profile.summary) == ("hdd", 'Made up "for tests"')
     assert profile.capacity_bytes == 20_000 * 512
     assert profile.write_cache
@@ -78,10 +78,10 @@ def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:
 
 def test_without_an_output_the_profile_is_printed(tmp_path: Path) -> None:
     files = write(tmp_path, drive())
-    assert run(*files).stdout == import_drive(*files).text
+    assert run(*files).stdout == profile_from_drive_files(*files).text
     printed = json.loads(run(*files, "--format", "json").stdout)
     Draft202012Validator(SCHEMAS["drive"]()).validate(printed)
-    assert printed["text"] == import_drive(*files).text
+    assert printed["text"] == profile_from_drive_files(*files).text
 
 
 def test_a_fault_is_one_line_with_file_and_place(tmp_path: Path) -> None:
@@ -107,13 +107,13 @@ def test_a_fault_is_one_line_with_file_and_place(tmp_path: Path) -> None:
 )
 def test_faults_are_named(tmp_path: Path, change: dict[str, Any], seek: str, problem: str) -> None:
     with pytest.raises(TierwiseError) as error:
-        import_drive(*write(tmp_path, drive() | change, seek))
+        profile_from_drive_files(*write(tmp_path, drive() | change, seek))
     assert problem in str(error.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"seek\.csv: No such file"):
-        import_drive(write(tmp_path, drive())[0], tmp_path / "elsewhere" / "seek.csv")
+        profile_from_drive_files(write(tmp_path, drive())[0], tmp_path / "elsewhere" / "seek.csv")
 
 
 @pytest.mark.parametrize("name", ["atlas-10k", "atlas-iii", "cheetah-9lp", "dec-rz26", "hp-c2490a"])
@@ -122,5 +122,7 @@ def test_a_measured_drive_has_the_sectors_that_its_files_state(name: str, tmp_pa
     if not folder.is_dir():
         pytest.skip("no measured drives in ../shared/golden/hdd")
     geometry = folder / "geometry.json"
-    profile = profiles.parse(import_drive(geometry, folder / "seek.csv").text, tmp_path / f"{name}.toml")
+    profile = profiles.parse_profile(
+        profile_from_drive_files(geometry, folder / "seek.csv").text, tmp_path / f"{name}.toml"
+    )
     assert profile.capacity_bytes == json.loads(geometry.read_text())["sectors"] * 512

@@ -13,7 +13,7 @@ import pytest
 from support.commands import Finished, tierwise
 from support.paths import GOLDEN
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
 from tierwise.model.errors import TierwiseError
 
 MEMORY = """
@@ -81,7 +81,9 @@ def test_the_table_is_for_people(memory: Path) -> None:
 
 def test_a_disk_that_waits_for_its_platter_takes_a_turn_a_flush() -> None:
     """With the cache off, each append but the first finds its sector just gone by: a turn at 7,200 rpm."""
-    simulation = simulate(profiles.load("hdd-7k2"), Job(preset="log-append-8k", count=200))
+    simulation = simulate_job(
+        profiles.load_profile("hdd-7k2"), SimulationJob(preset="log-append-8k", count=200)
+    )
     pair_us = simulation.ops["write"].mean_us + simulation.ops["flush"].mean_us
     assert pair_us == pytest.approx(60e6 / 7200, rel=0.02)
 
@@ -110,19 +112,19 @@ def test_a_bad_file_is_one_line_with_line_and_column(
 @pytest.mark.parametrize(
     ("job", "named"),
     [
-        (Job(), "--requests"),
-        (Job(preset="randread"), "randread"),
-        (Job(preset="randread-4k", count=0), "--count"),
-        (Job(preset="randread-4k", count=1, virtual_s=1), "--duration"),
-        (Job(preset="randread-4k", depth=0), "--depth"),
-        (Job(preset="randread-4k", open=True), "--open"),
-        (Job(preset="randread-4k", precondition="random:2"), "random:2"),
-        (Job(requests=Path("none.csv")), "none.csv"),
+        (SimulationJob(), "--requests"),
+        (SimulationJob(preset="randread"), "randread"),
+        (SimulationJob(preset="randread-4k", count=0), "--count"),
+        (SimulationJob(preset="randread-4k", count=1, virtual_s=1), "--duration"),
+        (SimulationJob(preset="randread-4k", depth=0), "--depth"),
+        (SimulationJob(preset="randread-4k", open=True), "--open"),
+        (SimulationJob(preset="randread-4k", precondition="random:2"), "random:2"),
+        (SimulationJob(requests=Path("none.csv")), "none.csv"),
     ],
 )
-def test_options_that_make_no_sense_are_named(job: Job, named: str) -> None:
+def test_options_that_make_no_sense_are_named(job: SimulationJob, named: str) -> None:
     with pytest.raises(TierwiseError) as caught:
-        simulate(profiles.load("ram"), job)
+        simulate_job(profiles.load_profile("ram"), job)
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -130,8 +132,10 @@ def test_options_that_make_no_sense_are_named(job: Job, named: str) -> None:
 @pytest.mark.timeout(60)
 def test_no_time_passes_on_a_device_that_answers_at_once() -> None:
     with pytest.raises(TierwiseError, match="--duration: the device answers at once"):
-        simulate(profiles.load("zero"), Job(preset="randread-4k", virtual_s=1))
-    assert simulate(profiles.load("zero"), Job(preset="randread-4k", count=10)).count == 10
+        simulate_job(profiles.load_profile("zero"), SimulationJob(preset="randread-4k", virtual_s=1))
+    assert (
+        simulate_job(profiles.load_profile("zero"), SimulationJob(preset="randread-4k", count=10)).count == 10
+    )
 
 
 def test_a_profile_of_another_kind_is_one_line(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from support.commands import tierwise
-from tierwise.device_models import profiles, simulation
-from tierwise.device_models.simulation import DeviceSummary
+from tierwise.device_models import device_simulation, profiles
+from tierwise.device_models.device_simulation import DeviceSummary
 
 
 def cli(*arguments: str) -> str:
@@ -19,12 +19,14 @@ def cli(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def summaries() -> dict[str, DeviceSummary]:
-    summaries = simulation.summarize([profiles.load(name) for name in profiles.names()])
+    summaries = device_simulation.summarize_devices(
+        [profiles.load_profile(name) for name in profiles.profile_names()]
+    )
     return {summary.name: summary for summary in summaries}
 
 
 def test_every_profile_has_figures(summaries: dict[str, DeviceSummary]) -> None:
-    assert list(summaries) == profiles.names()
+    assert list(summaries) == profiles.profile_names()
     for summary in summaries.values():
         if summary.name != "zero":
             numbers = summary.figures.model_dump()
@@ -60,16 +62,16 @@ def test_the_list_is_for_people_and_for_programs(
     summaries: dict[str, DeviceSummary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        simulation, "summarize", lambda chosen: [summaries[profile.name] for profile in chosen]
+        device_simulation, "summarize_devices", lambda chosen: [summaries[profile.name] for profile in chosen]
     )
     names = [summary["name"] for summary in json.loads(cli("device", "list", "--format", "json"))["devices"]]
-    assert names == profiles.names()
+    assert names == profiles.profile_names()
     table = cli("device", "list")
     assert all(name in table for name in names)
 
 
 def test_show_prints_the_whole_with_what_it_builds_on() -> None:
     shown = cli("device", "show", "array-raid1-2x-ssd-nvme-dc")
-    assert profiles.load("array-raid1-2x-ssd-nvme-dc").text in shown
-    assert profiles.load("ssd-nvme-dc").text in shown
+    assert profiles.load_profile("array-raid1-2x-ssd-nvme-dc").text in shown
+    assert profiles.load_profile("ssd-nvme-dc").text in shown
     assert "4 KiB/s" in shown

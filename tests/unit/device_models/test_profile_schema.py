@@ -19,7 +19,9 @@ from tierwise.model.errors import TierwiseError
 VALIDATOR = Draft202012Validator(profile_schema())
 KEYS = keys_by_kind()
 WHOLE = {
-    name: table for name, text in profiles.texts().items() if "like" not in (table := tomllib.loads(text))
+    name: table
+    for name, text in profiles.shipped_profile_texts().items()
+    if "like" not in (table := tomllib.loads(text))
 }
 
 
@@ -35,7 +37,7 @@ def is_read(table: dict[str, Any]) -> bool:
     """Whether the compiled reader takes the profile."""
     text = "\n".join(f"{json.dumps(key)} = {toml(value)}" for key, value in table.items())
     try:
-        profiles.parse(text, profiles.FOLDER / "changed.toml")
+        profiles.parse_profile(text, profiles.FOLDER / "changed.toml")
     except TierwiseError as error:
         assert "not TOML" not in str(error)
         return False
@@ -52,9 +54,9 @@ def tables(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from tables(entry[0], f"{path}{key}[].")
 
 
-@pytest.mark.parametrize("name", profiles.names())
+@pytest.mark.parametrize("name", profiles.profile_names())
 def test_profiles_that_ship_are_valid(name: str) -> None:
-    assert not list(VALIDATOR.iter_errors(tomllib.loads(profiles.texts()[name])))
+    assert not list(VALIDATOR.iter_errors(tomllib.loads(profiles.shipped_profile_texts()[name])))
 
 
 def test_bounds_and_unknown_keys_are_those_of_the_reader() -> None:
@@ -87,7 +89,7 @@ def test_a_short_source_is_refused_by_its_length(text: str) -> None:
     table["source"] = dict.fromkeys(table["source"], text)
     assert not VALIDATOR.is_valid(table)
     with pytest.raises(TierwiseError, match=r"is shorter than 12 characters"):
-        profiles.parse(
+        profiles.parse_profile(
             "\n".join(f"{key} = {toml(entry)}" for key, entry in table.items()), Path("short.toml")
         )
 

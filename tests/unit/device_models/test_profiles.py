@@ -34,12 +34,12 @@ NEEDED = [
 
 
 def test_the_needed_profiles_ship() -> None:
-    assert set(NEEDED) <= set(profiles.names())
+    assert set(NEEDED) <= set(profiles.profile_names())
 
 
-@pytest.mark.parametrize("name", profiles.names())
+@pytest.mark.parametrize("name", profiles.profile_names())
 def test_a_shipped_profile_loads(name: str) -> None:
-    profile = profiles.load(name)
+    profile = profiles.load_profile(name)
     assert profile.name == name
     assert profile.kind in {"hdd", "ssd", "ram", "array", "volume"}
     assert profile.summary
@@ -48,34 +48,37 @@ def test_a_shipped_profile_loads(name: str) -> None:
 
 
 def test_the_write_cache_is_as_said() -> None:
-    assert not profiles.load("hdd-7k2").write_cache
-    assert profiles.load("hdd-7k2-sata-2009").write_cache
+    assert not profiles.load_profile("hdd-7k2").write_cache
+    assert profiles.load_profile("hdd-7k2-sata-2009").write_cache
 
 
 def test_a_volume_is_durable_and_has_the_fields_of_the_one_it_is_like() -> None:
-    volume = profiles.load("volume-aws-gp3-16k")
+    volume = profiles.load_profile("volume-aws-gp3-16k")
     assert (volume.kind, volume.write_cache) == ("volume", False)
-    assert volume.likes == ("volume-aws-gp3",)
+    assert [base.name for base in volume.likes] == ["volume-aws-gp3"]
     assert volume.fields["limits"]["iops"]["provisioned"] == 16_000
 
 
 def test_an_unknown_name_lists_the_nearest() -> None:
     with pytest.raises(TierwiseError) as caught:
-        profiles.load("hdd-7k")
+        profiles.load_profile("hdd-7k")
     assert "'hdd-7k'" in caught.value.message
     assert "hdd-7k2" in caught.value.fix
+    with pytest.raises(TierwiseError) as caught:
+        profiles.load_profile("GP3")
+    assert "such as volume-aws-gp3" in caught.value.fix
 
 
 def test_a_profile_is_loaded_by_path(tmp_path: Path) -> None:
     copy = tmp_path / "mine.toml"
-    copy.write_text(profiles.load("ram").text)
-    profile = profiles.load(str(copy))
+    copy.write_text(profiles.load_profile("ram").text)
+    profile = profiles.load_profile(str(copy))
     assert (profile.name, profile.file) == ("mine", copy)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"none\.toml"):
-        profiles.load(str(tmp_path / "none.toml"))
+        profiles.load_profile(str(tmp_path / "none.toml"))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     [
         ("rpm = 7200", "rpm = 0", "mechanics.rpm = 0 is impossible", "1000 to 30000"),
         ("rpm = 7200", "", "missing key mechanics.rpm", "add mechanics.rpm"),
-        ("rpm = 7200", "rpm = 7200\nrmp = 1", "unknown key mechanics.rmp", "remove it"),
+        ("rpm = 7200", "rpm = 7200\nrmp = 1", "unknown key mechanics.rmp", "did you mean rpm? remove it"),
         ("rpm = 7200", 'rpm = "fast"', "mechanics.rpm is a string", "give a number"),
         ('"mechanics.rpm"', '"mechanics.rmp"', "mechanics.rpm has no source", "[source]"),
         ('kind = "hdd"', 'kind = "tape"', 'kind = "tape" is not known', "hdd, ssd, ram"),
@@ -91,9 +94,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 )
 def test_a_bad_profile_is_refused(tmp_path: Path, old: str, new: str, message: str, fix: str) -> None:
     bad = tmp_path / "bad.toml"
-    bad.write_text(profiles.load("hdd-7k2").text.replace(old, new, 1))
+    bad.write_text(profiles.load_profile("hdd-7k2").text.replace(old, new, 1))
     with pytest.raises(TierwiseError) as caught:
-        profiles.load(str(bad))
+        profiles.load_profile(str(bad))
     assert str(bad) in caught.value.message
     assert message in caught.value.message
     assert fix in caught.value.fix
@@ -101,21 +104,21 @@ def test_a_bad_profile_is_refused(tmp_path: Path, old: str, new: str, message: s
 
 
 def test_a_profile_at_an_end_of_its_ranges_is_made_again_from_its_texts() -> None:
-    drive = profiles.load("ssd-nvme-consumer")
+    drive = profiles.load_profile("ssd-nvme-consumer")
     for end, number in zip(profiles.ENDS, drive.ranges["journal_us"], strict=True):
         again = pickle.loads(pickle.dumps(drive.at(end)))
         assert again.fields["journal_us"] == number
         assert again.fields["flush_us"] == drive.fields["flush_us"]
-    steady = profiles.load("ssd-nvme-dc")
+    steady = profiles.load_profile("ssd-nvme-dc")
     assert steady.at("slow") is steady
 
 
 def test_an_array_has_the_ranges_of_its_member(tmp_path: Path) -> None:
     file = tmp_path / "pair.toml"
-    text = profiles.load("array-raid1-2x-ssd-nvme-dc").text
+    text = profiles.load_profile("array-raid1-2x-ssd-nvme-dc").text
     file.write_text(text.replace('member = "ssd-nvme-dc"', 'member = "ssd-nvme-consumer"'))
-    pair = profiles.load(str(file))
-    assert pair.ranges == profiles.load("ssd-nvme-consumer").ranges
+    pair = profiles.load_profile(str(file))
+    assert pair.ranges == profiles.load_profile("ssd-nvme-consumer").ranges
     slow = pair.at("slow").member
     assert slow is not None and slow.fields["journal_us"] == pair.ranges["journal_us"][1]
 
@@ -135,7 +138,7 @@ def test_each_end_of_several_ranges_is_fast_or_slow_as_a_whole(tmp_path: Path) -
         range = "estimated: for this test"
     """)
     keys = ("read_us", "channel_mb_per_s", "journal_us")
-    ends = [[profiles.load(str(file)).at(end).fields[key] for key in keys] for end in profiles.ENDS]
+    ends = [[profiles.load_profile(str(file)).at(end).fields[key] for key in keys] for end in profiles.ENDS]
     assert ends == [[40, 1600, 600], [160, 200, 2600]]
 
 
@@ -156,7 +159,7 @@ def test_an_array_with_ranges_of_its_own_has_those_of_its_member_too(tmp_path: P
         stripe_kib = "by choice: two in this test"
         range = "estimated: for this test"
     """)
-    pair = profiles.load(str(file))
+    pair = profiles.load_profile(str(file))
     assert pair.ranges == {"journal_us": (600, 2600), "stripe_kib": (16, 64)}
     for end, journal_us, stripe_kib in (("fast", 600, 64), ("slow", 2600, 16)):
         there = pickle.loads(pickle.dumps(pair.at(end)))  # type: ignore[arg-type]
@@ -165,9 +168,9 @@ def test_an_array_with_ranges_of_its_own_has_those_of_its_member_too(tmp_path: P
 
 
 def test_an_array_of_arrays_has_the_ranges_of_the_innermost(tmp_path: Path) -> None:
-    text = profiles.load("array-raid1-2x-ssd-nvme-dc").text
+    text = profiles.load_profile("array-raid1-2x-ssd-nvme-dc").text
     (tmp_path / "inner.toml").write_text(text.replace('"ssd-nvme-dc"', '"ssd-nvme-consumer"'))
     (tmp_path / "outer.toml").write_text(text.replace('"ssd-nvme-dc"', '"inner"'))
-    slow = profiles.load(str(tmp_path / "outer.toml")).at("slow")
+    slow = profiles.load_profile(str(tmp_path / "outer.toml")).at("slow")
     assert slow.member is not None and slow.member.member is not None
     assert slow.member.member.fields["journal_us"] == 2600

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.lab.engines.mariadb.server import grave_lines
-from tierwise.lab.engines.server_engine import fix_for
+from tierwise.lab.engines.mariadb.file_roles import MariadbFiles, place_table_in_directory
+from tierwise.lab.engines.mariadb.server import data_loss_messages
+from tierwise.lab.engines.server_engine import fix_for_server_error
 from tierwise.model.placement import Role
 
 
@@ -26,7 +26,7 @@ from tierwise.model.placement import Role
     ],
 )
 def test_the_clause_goes_behind_the_columns(sql: str, expected: str) -> None:
-    assert in_directory(sql, Path("/p")) == expected
+    assert place_table_in_directory(sql, Path("/p")) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_logs_become_one_line() -> None:
         "x [Note] InnoDB: fine\nx [ERROR] InnoDB: preallocating 9 bytes failed with error 28\n"
         "x [ERROR] /usr/sbin/mariadbd: The table 'item' is full\nx [ERROR] Aborting\n"
     )
-    assert grave_lines(log)[1] == "The table 'item' is full"
-    assert "space" in fix_for("The table 'item' is full", "innodb_buffer_pool_size")
-    assert "mend" in fix_for("something odd", "innodb_buffer_pool_size")
+    assert data_loss_messages(log)[1] == "The table 'item' is full"
+    assert "space" in fix_for_server_error("The table 'item' is full", "innodb_buffer_pool_size")
+    assert "mend" in fix_for_server_error("something odd", "innodb_buffer_pool_size")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.lab.engines.postgres.binaries import explain, system
+from tierwise.lab.engines.postgres.binaries import postgres_error, system_postgres
 
 
 def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:
     for version in ("9.6", "15", "8"):
         (tmp_path / version / "bin").mkdir(parents=True)
         (tmp_path / version / "bin" / "postgres").touch()
-    assert system(tmp_path).bin == tmp_path / "15" / "bin"
+    assert system_postgres(tmp_path).bin == tmp_path / "15" / "bin"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:
     ],
 )
 def test_logs_become_one_line(log: str, message: str, fix: str) -> None:
-    error = explain("engine postgres cannot start", log)
+    error = postgres_error("engine postgres cannot start", log)
     assert message in error.message
     assert fix in error.fix
     assert "\n" not in str(error)

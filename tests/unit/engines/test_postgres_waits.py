@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tierwise.capture.postgres import classify
+from tierwise.capture.postgres_waits import classify_session
 from tierwise.results import WaitClass
 
 POSTGRES_15 = {
@@ -34,7 +34,7 @@ POSTGRES_15 = {
 
 @pytest.mark.parametrize(("wait", "expected"), POSTGRES_15.items(), ids=str)
 def test_names_of_version_15(wait: tuple[str, str], expected: WaitClass) -> None:
-    assert classify("active", *wait, "S") == expected
+    assert classify_session("active", *wait, "S") == expected
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_names_of_version_15(wait: tuple[str, str], expected: WaitClass) -> None
     ],
 )
 def test_states_of_sessions(seen: tuple[str | None, ...], expected: WaitClass) -> None:
-    assert classify(*seen) == expected
+    assert classify_session(*seen) == expected

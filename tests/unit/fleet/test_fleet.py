@@ -24,15 +24,15 @@ from support.fleet_factory import (
     write_recordings,
 )
 from support.schemas import problems
-from tierwise.advise import AdviceOptions, Goal, Terms, advise
-from tierwise.advise.option import MARGIN
-from tierwise.fleet.advice import best_moves
-from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, Weight, Weights
-from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
+from tierwise.advise import AdviceOptions, Goal, PaymentTerms, advise
+from tierwise.advise.priced_placement import MARGIN
+from tierwise.fleet.database_options import DatabaseOptions, DatabaseOptionsTask, database_options
+from tierwise.fleet.fleet_advice import fleet_advice_from_options
+from tierwise.fleet.fleet_databases import DatabaseWeight, FleetWeights, RecordingLocation, SkippedRecording
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Predictor
-from tierwise.report.fleet import fleet_document, fleet_page, headline
+from tierwise.report.fleet_report import fleet_document, fleet_headline, fleet_page
 from tierwise.report.render import to_html_page, to_markdown
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -47,8 +47,8 @@ def recordings(tmp_path: Path) -> Path:
     return write_recordings(tmp_path / "recordings")
 
 
-def weights(**of: Weight) -> Weights:
-    return Weights(of, Path("weights.toml"))
+def weights(**of: DatabaseWeight) -> FleetWeights:
+    return FleetWeights(of, Path("weights.toml"))
 
 
 @needs_scipy
@@ -76,7 +76,7 @@ def test_a_weight_and_a_goal_take_the_same_durations(p99: str, bound_us: float, 
     """``1us`` was a goal, and no duration in the weights."""
     file = tmp_path / "weights.toml"
     file.write_text(f'[databases.shop]\np99 = "{p99}"\n')
-    goal = Weights.read(file).of("shop").goal
+    goal = FleetWeights.read(file).of("shop").goal
     assert goal == Goal.parse(f"p99={p99}") and goal.bound == bound_us
 
 
@@ -86,7 +86,7 @@ def test_a_p99_without_a_unit_is_refused(p99: str, tmp_path: Path) -> None:
     file = tmp_path / "weights.toml"
     file.write_text(f"[databases.shop]\np99 = {p99}\n")
     with pytest.raises(TierwiseError, match=r"databases\.shop\.p99: .* has no unit: write for example 5ms"):
-        Weights.read(file)
+        FleetWeights.read(file)
 
 
 @needs_scipy
@@ -100,7 +100,7 @@ def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     slow = database(
         "ledger", option(45, 1.1, device=GP3, spread=1.2, seed_half_width=0.05), warnings=["it was short"]
     )
-    torn = LeftOutRecording(
+    torn = SkippedRecording(
         name="torn", uri="recordings/torn", problem="blocks.parquet is cut", fix="record again"
     )
     advice = advised(*shops, slow, torn, budget="260/month", frozen=["archive"])
@@ -113,14 +113,14 @@ def test_the_headline_counts_databases_by_role() -> None:
     logs = [database(f"a{n}", option(10, 3.0)) for n in range(31)]
     both = [database(f"b{n}", option(20, 4.0, [LOG, DATA])) for n in range(4)]
     rest = [database(f"c{n}", option(900, 1.5, [DATA])) for n in range(4)]
-    text = headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
+    text = fleet_headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
     assert text.startswith(
         "Move the logs of 35 databases and the data of 4: 95 % of all that could be gained, for 9.8 %"
     )
-    assert headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
+    assert fleet_headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
         "Move nothing: no move for 5\u00a0$/month"
     )
-    saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
+    saved = fleet_headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
     assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
 
 
@@ -132,7 +132,15 @@ def test_what_only_saves_money_is_taken(budget: str | None, speedup: float, move
     advice = advised(database("a", option(-90, speedup, [DATA], spread=1.7)), budget=budget)
     said = "Move the data of a: nothing is gained, and 90 $/month less."
     assert bool(advice.databases[0].option.placement) == moves
-    assert (headline(advice).replace("\u00a0", " ") == said) == moves
+    assert (fleet_headline(advice).replace("\u00a0", " ") == said) == moves
+
+
+@needs_scipy
+def test_a_saving_that_is_no_sure_gain_does_not_outweigh_a_move_that_is() -> None:
+    """It took the saving, whose estimate is greater and whose interval includes no change."""
+    saving, move = option(-5, 1.3, [DATA], spread=1.5, told=False), option(10, 1.2, [LOG], spread=1.1)
+    assert chosen(advised(database("a", saving, move))) == {"a": [LOG]}
+    assert chosen(advised(database("a", saving, move), budget="0")) == {"a": [DATA]}
 
 
 @pytest.mark.parametrize("goal", [None, "p99=2ms"])
@@ -142,8 +150,8 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
     """Whatever a placement costs, an option that costs no more is as fast, but for a step of the ladder."""
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor())
     wanted = Goal.parse(goal) if goal else None
-    task = OptionsTask(RecordingAt("toy", "toy"), tuple(FULL), Terms(), wanted)
-    row = options_of(task)
+    task = DatabaseOptionsTask(RecordingLocation("toy", "toy"), tuple(FULL), PaymentTerms(), wanted)
+    row = database_options(task)
     assert isinstance(row, DatabaseOptions)
     options, base = row.options, rate({})
     assert options[0].placement == {} and options[0].gain == 0
@@ -158,21 +166,51 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
         assert max(option.speedup.value for option in near) * MARGIN * 1.01 >= rate(placement) / base
 
 
-def test_a_fleet_has_the_placement_that_advise_recommends() -> None:
-    """A faster one was taken for more money, by less than the margin: it was told from a slower one alone."""
-    path, devices = EXAMPLES / "keyed-update", (NVME, GP3)
-    rows = options_of(OptionsTask(RecordingAt("keys", str(path)), devices, Terms()))
+@pytest.mark.parametrize("name", ["keyed-update", "think-time"])
+def test_a_fleet_has_the_placement_that_advise_recommends(name: str) -> None:
+    """One by less than the margin faster was taken, and one whose gain cannot be told from chance."""
+    path, devices = EXAMPLES / name, (NVME, GP3)
+    rows = database_options(DatabaseOptionsTask(RecordingLocation(name, str(path)), devices, PaymentTerms()))
     alone = advise(Predictor.open(path), AdviceOptions(devices)).decision.option
     assert isinstance(rows, DatabaseOptions)
+    assert [each.told for each in rows.options] == [each.speedup.low > 1 for each in rows.options]
     fastest = max(rows.options, key=lambda each: each.gain)
     assert (fastest.placement, fastest.cost_per_month) == (alone.placement, alone.cost_per_month)
+
+
+@needs_scipy
+def test_a_fleet_of_one_database_moves_for_a_budget_what_advise_would() -> None:
+    """It moved the system files too, for a gain within the margin."""
+    path, devices = EXAMPLES / "keyed-update", (NVME, GP3, "ssd-sata-dc")
+    rows = database_options(
+        DatabaseOptionsTask(RecordingLocation("shop", str(path)), devices, PaymentTerms())
+    )
+    alone = advise(Predictor.open(path), AdviceOptions(devices, 9.9)).decision.option
+    fleet = advised(rows, budget="9.90/month").databases[0].option
+    assert (fleet.placement, fleet.cost_per_month) == (alone.placement, alone.cost_per_month)
+
+
+@pytest.mark.parametrize("p99", ["17ms", "6ms"])
+def test_a_fleet_moves_for_a_p99_what_advise_would(p99: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A placement that reached it was taken, though it could not be told from staying."""
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor())
+    monkeypatch.setattr("tierwise.advise.search.PlacementSearch.is_told", lambda *_: False)
+    rows = database_options(
+        DatabaseOptionsTask(
+            RecordingLocation("toy", "toy"), (NVME,), PaymentTerms(), Goal.parse(f"p99={p99}")
+        )
+    )
+    assert isinstance(rows, DatabaseOptions)
+    assert not any(option.placement for option in rows.options)
 
 
 @needs_scipy
 def test_a_fleet_without_a_budget_pays_for_a_gain_what_advise_does() -> None:
     """It took io2 for 3,544 $/month, where advise takes gp3 for 0.08."""
     path, devices = EXAMPLES / "order-entry", ("volume-aws-io2", GP3)
-    rows = options_of(OptionsTask(RecordingAt("shop", str(path)), devices, Terms(), seeds=2))
+    rows = database_options(
+        DatabaseOptionsTask(RecordingLocation("shop", str(path)), devices, PaymentTerms(), seeds=2)
+    )
     alone = advise(Predictor.open(path, seeds=2), AdviceOptions(devices)).decision.option
     assert isinstance(rows, DatabaseOptions)
     fleet = advised(rows)
@@ -188,17 +226,17 @@ def test_a_fleet_whose_currency_has_no_rent_says_that_no_gain_is_too_dear(tmp_pa
     file.write_text(
         'currency = "EUR"\n[devices.ssd-nvme-dc]\npurchase = 600\nsource = "our supplier"\ndate = "2026"\n'
     )
-    euros, dollars = Terms.parse(prices=file), Terms()
+    euros, dollars = PaymentTerms.parse(prices=file), PaymentTerms()
     shop, words = database("a", option(3000, 6.0)), "no gain is taken as too dear: give --budget"
 
-    def notes(terms: Terms, budget: float | None) -> list[str]:
+    def notes(terms: PaymentTerms, budget: float | None) -> list[str]:
         asked = AdviceOptions([NVME], budget_per_month=budget, terms=terms)
-        return [note.text for note in best_moves([shop], asked, Weights(), draws=2).notes]
+        return [note.text for note in fleet_advice_from_options([shop], asked, FleetWeights(), draws=2).notes]
 
     assert any(note.endswith(words) for note in notes(euros, None))
     assert not any(words in note for note in [*notes(euros, 50.0), *notes(dollars, None)])
     with pytest.raises(TierwiseError, match="gp3 has no price in EUR") as refused:
-        best_moves([shop], AdviceOptions([GP3], terms=euros), Weights())
+        fleet_advice_from_options([shop], AdviceOptions([GP3], terms=euros), FleetWeights())
     assert "--have" not in refused.value.fix, "a fleet has no such option"
 
 
@@ -206,7 +244,7 @@ def test_a_fleet_whose_currency_has_no_rent_says_that_no_gain_is_too_dear(tmp_pa
 def test_what_is_not_worth_its_price_is_taken_where_a_p99_needs_it() -> None:
     options = recorded("missed"), option(10, 5.0, verdict="missed"), option(3000, 6.0, verdict="reached")
     shop = database("a", *options).changed(worth_per_month=50.0)
-    assert advised(shop, weights=weights(a=Weight(p99="5ms"))).cost_per_month == 3000
+    assert advised(shop, weights=weights(a=DatabaseWeight(p99="5ms"))).cost_per_month == 3000
     shop = database("a", option(10, 5.0), option(3000, 6.0))
     assert advised(shop.changed(worth_per_month=50.0)).cost_per_month == 10
     assert advised(shop).cost_per_month == 3000, "no rent of a machine is known in its currency"
@@ -215,10 +253,12 @@ def test_what_is_not_worth_its_price_is_taken_where_a_p99_needs_it() -> None:
 @pytest.mark.parametrize("goal", [None, "p99=3ms"])
 def test_files_that_must_last_are_kept_in_memory_only_if_they_can_be_rebuilt(goal: str | None) -> None:
     """Memory is cheaper and faster here than the drive."""
-    wanted, at = Goal.parse(goal) if goal else None, RecordingAt("shop", str(EXAMPLES / "order-entry"))
+    wanted, at = Goal.parse(goal) if goal else None, RecordingLocation("shop", str(EXAMPLES / "order-entry"))
 
     def devices(candidates: tuple[str, ...], *, rebuildable: bool = False) -> set[str]:
-        rows = options_of(OptionsTask(at, candidates, Terms(rebuildable=rebuildable), wanted, seeds=2))
+        rows = database_options(
+            DatabaseOptionsTask(at, candidates, PaymentTerms(rebuildable=rebuildable), wanted, seeds=2)
+        )
         assert isinstance(rows, DatabaseOptions)
         return {device for option in rows.options for device in option.placement.values()}
 
@@ -238,7 +278,9 @@ def test_an_answer_that_puts_files_in_memory_says_what_a_restart_loses() -> None
 def test_importance_decides_who_gets_the_money() -> None:
     fleet = [database("a", option(100, 2.0)), database("b", option(100, 1.9))]
     assert chosen(advised(*fleet, budget="100")) == {"a": [LOG]}
-    assert chosen(advised(*fleet, budget="100", weights=weights(b=Weight(importance=2)))) == {"b": [LOG]}
+    assert chosen(advised(*fleet, budget="100", weights=weights(b=DatabaseWeight(importance=2)))) == {
+        "b": [LOG]
+    }
 
 
 @needs_scipy
@@ -247,7 +289,7 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
         "a", recorded("missed"), option(80, 1.1, verdict="reached"), option(10, 1.05, verdict="missed")
     )
     rich = database("b", option(100, 9.0))
-    weighed = weights(a=Weight(p99="5ms"))
+    weighed = weights(a=DatabaseWeight(p99="5ms"))
     easy = database("a", option(80, 1.1), option(10, 1.05))
     assert chosen(advised(easy, rich, budget="100")) == {"b": [LOG]}
     advice = advised(needy, rich, budget="100", weights=weighed)
@@ -260,11 +302,11 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
 @needs_scipy
 def test_a_p99_that_no_placement_reaches_is_named() -> None:
     poor = database("a", recorded("missed"), option(10, 2.0, verdict="likely missed"))
-    advice = advised(poor, budget="50", weights=weights(a=Weight(p99="1ms")))
+    advice = advised(poor, budget="50", weights=weights(a=DatabaseWeight(p99="1ms")))
     assert advice.databases[0].p99_missed and chosen(advice) == {"a": [LOG]}
     assert "No placement reaches the p99" in to_markdown(fleet_document(advice))
     unsure = database("b", recorded("missed"), option(10, 2.0, verdict="likely reached"))
-    likely = advised(unsure, budget="50", weights=weights(b=Weight(p99="1ms")))
+    likely = advised(unsure, budget="50", weights=weights(b=DatabaseWeight(p99="1ms")))
     assert not likely.databases[0].p99_missed and "likely reach" in to_markdown(fleet_document(likely))
 
 
@@ -303,6 +345,6 @@ def test_what_cannot_be_advised_is_refused(arguments: list[str], named: str) -> 
 
 @needs_scipy
 def test_names_from_strangers_are_text_on_the_page() -> None:
-    torn = LeftOutRecording(name=HOSTILE, uri=HOSTILE, problem=HOSTILE, fix=HOSTILE)
+    torn = SkippedRecording(name=HOSTILE, uri=HOSTILE, problem=HOSTILE, fix=HOSTILE)
     page = to_html_page(fleet_page(advised(database(HOSTILE, option(10, 2.0), warnings=[HOSTILE]), torn)))
     assert "<img" not in page and "&lt;img" in page

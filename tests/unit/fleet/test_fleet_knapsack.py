@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from support.fleet_factory import advised, database, option, recorded
-from tierwise.fleet.sensitivity import DRAWS, drawn_speedups
+from tierwise.fleet.sensitivity import DRAWS, sample_speedups
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
-from tierwise.fleet.knapsack import Knapsack, relaxed
+from tierwise.fleet.knapsack import Knapsack, solve_relaxed
 
 FLEETS = 200
 
@@ -66,7 +66,7 @@ def test_300_databases_are_solved_exactly_and_in_silence(capfd: pytest.CaptureFi
     budget = 0.1 * knapsack.best(gains, None).cost
     best = knapsack.best(gains, budget)
     starts = np.arange(0, 1800, 6)
-    near = relaxed(np.concatenate(costs), gains, starts, budget)
+    near = solve_relaxed(np.concatenate(costs), gains, starts, budget)
     kept = near.keep
     assert 0.99 * best.gain < near.gain <= best.gain <= near.most
     assert np.concatenate(costs)[near.options].sum() <= budget and (near.options // 6 == np.arange(300)).all()
@@ -139,7 +139,7 @@ def test_more_money_gains_no_less_and_the_curve_ends_at_everything() -> None:
 def test_an_interval_holds_95_percent_of_its_draws_and_none_is_beyond_the_bound() -> None:
     wide = option(10, 2.0, spread=1.5, seed_half_width=0.1)
     bounded = wide.model_copy(update={"most_speedup": 2.2})
-    drawn = np.array(list(drawn_speedups([[recorded(), wide], [recorded(), bounded]], seed=1, draws=4000)))
+    drawn = np.array(list(sample_speedups([[recorded(), wide], [recorded(), bounded]], seed=1, draws=4000)))
     inside = np.mean((drawn[:, 1] >= wide.speedup.low) & (drawn[:, 1] <= wide.speedup.high))
     assert inside == pytest.approx(0.95, abs=0.014)  # four standard errors
     assert np.median(drawn[:, 1]) == pytest.approx(2.0, rel=0.03)
@@ -171,5 +171,5 @@ def test_the_error_of_the_model_is_shared_by_the_options_of_a_database() -> None
 
 def test_draws_are_those_of_their_seed() -> None:
     options = [[recorded(), option(10, 2.0, spread=1.5)]]
-    first, same, other = (np.array(list(drawn_speedups(options, seed, 5))) for seed in (1, 1, 2))
+    first, same, other = (np.array(list(sample_speedups(options, seed, 5))) for seed in (1, 1, 2))
     assert (first == same).all() and (first != other).any()

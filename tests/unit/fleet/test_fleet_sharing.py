@@ -14,17 +14,17 @@ from typer.testing import CliRunner
 
 from support.fleet_factory import EXAMPLES, GP3, NVME, advised, database, option, recorded
 from support.schemas import problems
-from tierwise.advise import Terms
-from tierwise.advise.option import Verdict
+from tierwise.advise import PaymentTerms
+from tierwise.advise.priced_placement import GoalVerdict
 from tierwise.cli import app
-from tierwise.fleet.catalogue import Weight, Weights
-from tierwise.fleet.options import FleetOption, LogDevice
-from tierwise.fleet.packing import MOST_TRIES, ShareLimits, with_sharing
+from tierwise.fleet.database_options import FleetOption, NewLogDevice
+from tierwise.fleet.fleet_databases import DatabaseWeight, FleetWeights
+from tierwise.fleet.packing import MOST_TRIES, SharingLimits, advice_with_shared_logs
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, SharedDatabase
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict import Estimate
-from tierwise.report.fleet import answer_texts, sharing_blocks
+from tierwise.report.fleet_report import fleet_answer_texts, sharing_blocks
 from tierwise.report.render import to_markdown
 
 pytest.importorskip("scipy", reason="scipy of the extra cluster is not installed")
@@ -40,11 +40,11 @@ def logged(
     cost: float = NVME_COST,
     speedup: float = 3.0,
     size_bytes: int = GIB,
-    verdict: Verdict | None = None,
+    verdict: GoalVerdict | None = None,
     obstacle: str | None = None,
 ) -> FleetOption:
     """An option that moves the log to a device of its own."""
-    load = LogDevice(
+    load = NewLogDevice(
         device=device,
         roles=[Role.LOG],
         size_bytes=size_bytes,
@@ -89,7 +89,7 @@ def kept_of(members: Members) -> float:
 
 def shared(advice: FleetAdvice, least_kept: float = 0.9, most: int = 4) -> tuple[FleetAdvice, OneServer]:
     server = OneServer()
-    return with_sharing(advice, Terms(), server, ShareLimits(least_kept, most)), server
+    return advice_with_shared_logs(advice, PaymentTerms(), server, SharingLimits(least_kept, most)), server
 
 
 def packs(advice: FleetAdvice) -> list[list[str]]:
@@ -135,7 +135,7 @@ def test_packs_keep_the_limit_and_are_few() -> None:
 
 
 def test_a_pack_never_costs_a_database_its_p99_or_its_rate() -> None:
-    goals = Weights({"strict": Weight(p99="1.5ms"), "lax": Weight(p99="3.5ms")})
+    goals = FleetWeights({"strict": DatabaseWeight(p99="1.5ms"), "lax": DatabaseWeight(p99="3.5ms")})
     fleet = [
         database("strict", recorded("missed"), logged(0.1, verdict="reached")),
         database("lax", recorded("missed"), logged(0.1, verdict="reached")),
@@ -148,7 +148,9 @@ def test_a_pack_never_costs_a_database_its_p99_or_its_rate() -> None:
     reasons = {log.database: log.reason for log in advice.sharing.separate}
     assert "strict would not surely reach its p99" in reasons["strict"]
     unsure = database("strict", recorded("missed"), logged(0.1, verdict="likely reached"))
-    advice, server = shared(advised(unsure, fleet[2], weights=Weights({"strict": Weight(p99="1.5ms")})))
+    advice, server = shared(
+        advised(unsure, fleet[2], weights=FleetWeights({"strict": DatabaseWeight(p99="1.5ms")}))
+    )
     assert not packs(advice) and not server.asked
 
 
@@ -205,7 +207,7 @@ def test_a_database_that_cannot_be_replayed_with_others_is_named() -> None:
     assert advice.sharing and not server.asked
     assert "once: its work was done once" in [log.reason for log in advice.sharing.separate]
     torn = advised(database("a", logged(0.2)), database("b", logged(0.1)))
-    sharing = with_sharing(torn, Terms(), Torn(), ShareLimits()).sharing
+    sharing = advice_with_shared_logs(torn, PaymentTerms(), Torn(), SharingLimits()).sharing
     assert sharing and sharing.separate[1].reason == "b: the recording is gone"
 
 
@@ -215,7 +217,7 @@ def test_shared_devices_in_words(snapshot: SnapshotAssertion) -> None:
     ]
     far = database("far", logged(0.3, device=GP3, cost=8.0, size_bytes=100 * GIB))
     advice, _ = shared(advised(*fleet, far, budget="45"), most=5)
-    shown = to_markdown([*answer_texts(advice), *sharing_blocks(advice)])
+    shown = to_markdown([*fleet_answer_texts(advice), *sharing_blocks(advice)])
     assert shown.replace("\u00a0", " ") == snapshot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tierwise.host.disk.disk import DiskStats, PartitionStats
-from tierwise.lab.studies.runner.storage import overrun_of
+from tierwise.lab.studies.runner.run_storage import deadline_overrun_of
 from tierwise.results import Latency
 
 
@@ -51,6 +51,6 @@ def stats(queue_depth_mean: float, *busy_s: float) -> DiskStats:
     ],
 )
 def test_requests_that_are_late_side_by_side_count_once(made: DiskStats, share: float) -> None:
-    overrun = overrun_of(made, elapsed_s=10.0)
+    overrun = deadline_overrun_of(made, elapsed_s=10.0)
     assert overrun
     assert overrun.share == pytest.approx(share)

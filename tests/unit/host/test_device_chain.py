@@ -9,25 +9,28 @@ import pytest
 
 from tierwise import _core
 from tierwise.model.placement import Role
-from tierwise.probe.place import look
-from tierwise.recording import Device
-from tierwise.recording.recording import ChainLink
-from tierwise.report.recording.profile import device_lines
+from tierwise.probe.probe_target import inspect_probe_target
+from tierwise.recording import MountedDevice
+from tierwise.recording.recording import StorageChainLink
+from tierwise.report.recording.profile_report import device_lines
 
 
 def test_a_file_system_in_memory_is_said_to_have_no_device() -> None:
-    if look(Path("/dev/shm")).file_system != "tmpfs":
+    if inspect_probe_target(Path("/dev/shm")).file_system != "tmpfs":
         pytest.skip("no tmpfs here")
-    assert look(Path("/dev/shm")).label == "/dev/shm (tmpfs, no block device)"
+    assert inspect_probe_target(Path("/dev/shm")).label == "/dev/shm (tmpfs, no block device)"
     devices, indices = json.loads(_core.devices_of([Path("/dev/shm")], "[]"))
     assert (devices, indices) == ([], [None])
 
 
 def test_a_profile_says_what_each_role_lies_on() -> None:
-    def device(role: Role, name: str, shared: int, chain: bool = True) -> Device:
-        links = [ChainLink(depth=0, kind="xfs"), ChainLink(depth=1, kind="LVM volume", name=name)]
+    def device(role: Role, name: str, shared: int, chain: bool = True) -> MountedDevice:
+        links = [
+            StorageChainLink(depth=0, kind="xfs"),
+            StorageChainLink(depth=1, kind="LVM volume", name=name),
+        ]
         facts = {"major": 253, "minor": 0, "mount": None, "first_sector": 0, "sectors": 1, "profile": None}
-        return Device(
+        return MountedDevice(
             name=name, roles=[role], shared=shared, write_cache=True, chain=links if chain else [], **facts
         )
 

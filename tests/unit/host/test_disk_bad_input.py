@@ -10,8 +10,8 @@ from support.disk_traces import NAME
 from tierwise.cli import disk
 from tierwise.device_models import profiles
 from tierwise.host import doctor, ledger, mounts
-from tierwise.host.disk.config import Faults
 from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.host.disk.disk_config import DiskFaults
 from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
@@ -19,28 +19,28 @@ MIB = 1 << 20
 
 @pytest.mark.parametrize("missing", ["root", "/dev/fuse"])
 def test_a_machine_that_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    check = doctor.Check(missing, False, f"{missing} is missing", "get it", emulation=True)
-    monkeypatch.setattr(doctor, "examine", lambda: [check])
+    check = doctor.MachineCheck(missing, False, f"{missing} is missing", "get it", emulation=True)
+    monkeypatch.setattr(doctor, "check_machine", lambda: [check])
     with pytest.raises(TierwiseError, match=f"{missing} is missing: get it"):
-        EmulatedDisk.up(NAME, profiles.load("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
+        EmulatedDisk.up(NAME, profiles.load_profile("ram"), [Partition("data", 64 * MIB)], tmp_path / "mount")
     assert ledger.find("disk", NAME) is None
 
 
 @pytest.mark.parametrize("slow", [{"slow_factor": 2.0}, {"slow_for_s": 5.0}])
 def test_a_slow_disk_needs_a_factor_and_a_time(slow: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="give both a factor above 1 and a time"):
-        Faults(**slow).commands(64 * MIB)
+        DiskFaults(**slow).commands(64 * MIB)
 
 
 def test_a_seed_of_what_is_not_random_is_refused() -> None:
     with pytest.raises(TierwiseError, match="--seed is of --keep-random"):
-        disk.cut(NAME, keep_random=False, seed=4)
+        disk.cut_power(NAME, keep_random=False, seed=4)
 
 
 def test_missing_xfs_tools_name_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mounts, "search_path", lambda: "/nowhere")
+    monkeypatch.setattr(mounts, "tool_search_path", lambda: "/nowhere")
     with pytest.raises(TierwiseError, match="apt-get install xfsprogs"):
-        mounts.require_tools("xfs", 1 << 30, "--fs")
+        mounts.require_file_system_tools("xfs", 1 << 30, "--fs")
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_what_is_no_time_and_no_count_is_refused(text: str) -> None:
 
 def test_more_requests_than_a_server_counts_are_refused() -> None:
     with pytest.raises(TierwiseError, match=r"cannot fail after .* requests: use 0 to 1,000,000,000,000,000"):
-        Faults(fail_after_requests=10**18).commands(64 * MIB)
+        DiskFaults(fail_after_requests=10**18).commands(64 * MIB)

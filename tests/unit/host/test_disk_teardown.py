@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.host.disk import teardown
+from tierwise.host.disk import disk_teardown
 
 
 @pytest.mark.parametrize(("noted", "after"), [(True, "N"), (False, "Y")])
@@ -15,9 +15,9 @@ def test_the_kernel_s_switch_is_put_back_if_a_server_was_killed_at_its_mount(
 ) -> None:
     switch = tmp_path / "enable_uring"
     switch.write_text("Y")
-    monkeypatch.setattr(teardown, "_URING_SWITCH", switch)
+    monkeypatch.setattr(disk_teardown, "_URING_SWITCH", switch)
     if noted:
         (tmp_path / "enable_uring_was_off").touch()
-    teardown._restore_switch(tmp_path)
+    disk_teardown._restore_switch(tmp_path)
     assert switch.read_text() == after
     assert not (tmp_path / "enable_uring_was_off").exists()

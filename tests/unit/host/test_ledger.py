@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ import pytest
 from support.commands import tierwise
 from tierwise.host import clean, ledger, mounts, processes
 from tierwise.host.disk.disk import EmulatedDisk, all_disks
+from tierwise.host.disk.disk_teardown import take_down_disk
 from tierwise.host.disk.partitions import emulated_partitions
-from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
 
 
@@ -25,10 +26,10 @@ def own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_identity_is_not_fooled_by_a_pid_used_again() -> None:
-    mine = ledger.Identity.mine()
+    mine = ledger.ProcessIdentity.mine()
     assert mine.alive
-    assert not ledger.Identity(mine.pid, mine.start_ticks + 1, mine.boot_id).alive
-    assert not ledger.Identity(mine.pid, mine.start_ticks, "another boot").alive
+    assert not ledger.ProcessIdentity(mine.pid, mine.start_ticks + 1, mine.boot_id).alive
+    assert not ledger.ProcessIdentity(mine.pid, mine.start_ticks, "another boot").alive
 
 
 def test_entries_are_unique_and_survive_updates() -> None:
@@ -49,7 +50,7 @@ def test_a_program_that_is_not_there_is_named_and_leaves_nothing() -> None:
 
 def test_a_directory_that_cannot_be_made_leaves_no_entry(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="can be written"):
-        ledger.directory("x", parent=tmp_path / "missing")
+        ledger.make_directory("x", parent=tmp_path / "missing")
     assert ledger.entries() == []
 
 
@@ -80,7 +81,7 @@ def test_the_run_directory_is_named_as_the_kernel_names_it(
 
 def test_a_disk_that_another_process_makes_is_not_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = ledger.add("disk", "a", home="/x", partitions=[])
-    parent = ledger.Identity.of(os.getppid())
+    parent = ledger.ProcessIdentity.of(os.getppid())
     assert parent is not None
     with pytest.raises(TierwiseError, match=f"disk 'a' belongs to process {parent.pid}"):
         EmulatedDisk(entry.update(owner=parent), {}).down()
@@ -91,14 +92,35 @@ def test_a_directory_with_a_mount_behind_a_link_is_not_emptied(
 ) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    made = ledger.directory("x", parent=tmp_path / "link")
+    made = ledger.make_directory("x", parent=tmp_path / "link")
     inside = tmp_path / "real" / made.path.name / "mounted"
     inside.mkdir()
     monkeypatch.setattr(mounts, "mounts", lambda: [mounts.Mount(inside, (7, 0), "ext4", "/dev/loop0", 1)])
-    made.entry.update(owner=ledger.Identity(1, -1, "another boot"))
+    made.entry.update(owner=ledger.ProcessIdentity(1, -1, "another boot"))
     with pytest.raises(TierwiseError, match="/dev/loop0 is mounted in it"):
         clean.clean()
     assert inside.is_dir()
+
+
+def test_a_directory_of_which_a_part_stays_keeps_its_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ledger.make_directory("x", parent=tmp_path)
+    inside = made.path / "mounted"
+    inside.mkdir()
+    (inside / "row").touch()
+    with monkeypatch.context() as patch:
+        mount = mounts.Mount(inside, (7, 0), "ext4", "/dev/loop0", 1)
+        patch.setattr(mounts, "mounts", lambda: [mount])
+        made.remove()
+        assert (inside / "row").exists()
+        patch.setattr(mounts, "mounts", list)
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)
+        made.remove()
+    assert [entry.name for entry in ledger.entries()] == [made.path.name]
+    made.remove()
+    assert not made.path.exists()
+    assert ledger.entries() == []
 
 
 PLACED = {"name": "disk", "device": "/dev/x", "mount": "/x", "file_system": "ext4", "size_bytes": 4096}
@@ -142,7 +164,7 @@ def test_a_disk_of_another_version_is_named_with_what_removes_it() -> None:
 def test_an_entry_of_a_disk_without_its_own_home_is_not_undone(facts: dict[str, object]) -> None:
     entry = ledger.add("disk", "a", **facts)
     with pytest.raises(TierwiseError, match=r"disk-a\.json: .* is not the home of disk a"):
-        take_down(entry)
+        take_down_disk(entry)
     entry.remove()
 
 
@@ -153,8 +175,8 @@ def test_an_entry_of_a_disk_that_says_too_little_is_named(facts: dict[str, objec
         EmulatedDisk.find("a")
     assert [(disk.name, disk.mounts) for disk in all_disks()[1]] == [("a", [])]
     for owner, fix in (
-        (ledger.Identity.mine(), f"end process {os.getpid()}, then tierwise clean"),
-        (ledger.Identity(1, -1, "another boot"), "tierwise clean"),  # that process 1 is another one
+        (ledger.ProcessIdentity.mine(), f"end process {os.getpid()}, then tierwise clean"),
+        (ledger.ProcessIdentity(1, -1, "another boot"), "tierwise clean"),  # that process 1 is another one
     ):
         entry.update(owner=owner)
         with pytest.raises(TierwiseError) as refused:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tierwise.capture.engine_counters import _numbers_inside
+from tierwise.capture.engine_counters import _thread_ids_in_namespace
 from tierwise.host.processes import _process_table
 
 
@@ -42,4 +42,4 @@ def test_a_process_that_ends_while_its_threads_are_listed_has_no_numbers(
     ends = ending(Path(f"/proc/{os.getppid()}/task"))
     monkeypatch.setattr(os, "scandir", ends(os.scandir))
     monkeypatch.setattr(os, "listdir", ends(os.listdir))
-    assert os.getpid() in _numbers_inside([os.getppid(), os.getpid()])
+    assert os.getpid() in _thread_ids_in_namespace([os.getppid(), os.getpid()])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.lock import held
+from tierwise.model.file_lock import held
 
 
 def test_a_lock_that_is_busy_is_refused_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tierwise.model import statistics
-from tierwise.model.statistics import Interval, Verdict, median_interval, ratio_interval
+from tierwise.model.statistics import Interval, RatioVerdict, median_interval, ratio_interval
 
 positive = st.floats(0.01, 1e6)
 samples = st.lists(positive, min_size=2, max_size=30)
@@ -49,19 +49,19 @@ def test_seed_is_used() -> None:
 def test_one_repeat_has_no_interval() -> None:
     assert median_interval([3.0]) == Interval(3.0, None, None, 1)
     ratio = ratio_interval([3.0], [1.0, 1.1, 1.2])
-    assert (ratio.low, ratio.high, ratio.verdict) == (None, None, Verdict.UNKNOWN)
+    assert (ratio.low, ratio.high, ratio.verdict) == (None, None, RatioVerdict.UNKNOWN)
 
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
     [
-        (1.01, 2.0, Verdict.FASTER),
-        (0.5, 0.99, Verdict.SLOWER),
-        (0.9, 1.1, Verdict.NO_DIFFERENCE),
-        (1.0, 1.2, Verdict.NO_DIFFERENCE),
+        (1.01, 2.0, RatioVerdict.FASTER),
+        (0.5, 0.99, RatioVerdict.SLOWER),
+        (0.9, 1.1, RatioVerdict.NO_DIFFERENCE),
+        (1.0, 1.2, RatioVerdict.NO_DIFFERENCE),
     ],
 )
-def test_verdict(low: float, high: float, verdict: Verdict) -> None:
+def test_verdict(low: float, high: float, verdict: RatioVerdict) -> None:
     assert Interval(1.0, low, high, 5).verdict is verdict
 
 
@@ -104,14 +104,14 @@ def test_coverage_of_the_ratio(monkeypatch: pytest.MonkeyPatch, n: int, least: f
 def test_two_repeats_prove_nothing() -> None:
     interval = ratio_interval([9.0, 9.1], [1.0, 1.1])
     assert interval.low is not None and interval.low > 8
-    assert interval.verdict is Verdict.UNKNOWN
+    assert interval.verdict is RatioVerdict.UNKNOWN
 
 
 def test_detects_a_difference_that_is_there() -> None:
     rng = np.random.default_rng(4)
     times = np.exp(0.05 * rng.standard_normal((200, 2, 5)))
     ratio_intervals = [ratio_interval(list(1.3 * a), list(b)) for a, b in times]
-    assert sum(interval.verdict is Verdict.FASTER for interval in ratio_intervals) >= 198
+    assert sum(interval.verdict is RatioVerdict.FASTER for interval in ratio_intervals) >= 198
 
 
 @pytest.mark.parametrize(

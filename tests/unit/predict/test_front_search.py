@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierwise.model.placement import Role
-from tierwise.predict.ranking import front, search
+from tierwise.predict.ranking import cost_front, search_cost_front
 
 ROLES = (Role.LOG, Role.DATA, Role.INDEX)
 PLACED = [(role,) for role in ROLES]
@@ -49,20 +49,20 @@ class Machine:
 
 
 def figures(looks: list[Simulated]) -> list[tuple[float, float]]:
-    return [(cost, look.rate_per_s) for cost, look in front([(look.cost, look) for look in looks])]
+    return [(cost, look.rate_per_s) for cost, look in cost_front([(look.cost, look) for look in looks])]
 
 
 @given(seed=st.integers(0, 10**6))
 def test_without_a_limit_the_front_is_that_of_all_placements(seed: int) -> None:
     machine = Machine(seed)
-    match = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL)
+    match = search_cost_front(machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL)
     assert figures(match) == figures(machine.every())
 
 
 @given(seed=st.integers(0, 10**6), most=st.integers(1, ALL))
 def test_a_limit_holds_and_nothing_is_simulated_twice(seed: int, most: int) -> None:
     machine = Machine(seed)
-    search(
+    search_cost_front(
         machine.simulate,
         PLACED,
         DEVICES,
@@ -79,7 +79,9 @@ def test_a_quarter_of_the_simulations_misses_less_than_a_random_quarter() -> Non
     for seed in range(40):
         machine = Machine(seed)
         every = machine.every()
-        match = search(machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL // 4)
+        match = search_cost_front(
+            machine.simulate, PLACED, DEVICES, lambda _: True, lambda look: look.cost, ALL // 4
+        )
         sample = random.Random(seed).sample(every, ALL // 4)
         for (cost, rate_per_s), (name, looks) in itertools.product(
             figures(every), (("search", match), ("sample", sample))

@@ -13,7 +13,7 @@ from support.paths import RECORDINGS
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario, predict_together
-from tierwise.predict.joint import shared_devices
+from tierwise.predict.joint_prediction import shared_devices
 
 EXAMPLES = RECORDINGS
 

@@ -11,17 +11,17 @@ from typer.testing import CliRunner
 
 from support.observations import RATE, observation, wait
 from tierwise.advise import AdviceOptions, Goal, advise
-from tierwise.capture.mysql import state_of
-from tierwise.capture.postgres import further_views
+from tierwise.capture.mysql_session import mysql_session_state
+from tierwise.capture.postgres_session import observation_statements
 from tierwise.cli import app
-from tierwise.device_models.profiles import load
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
+from tierwise.device_models.profiles import load_profile
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value
-from tierwise.predict.coarse_waits import Placed
-from tierwise.predict.observed_work import log_demand, work_of
-from tierwise.predict.usability import usability
+from tierwise.predict import Predictor, Scenario, coarse_waits, mean_value_analysis
+from tierwise.predict.coarse_waits import PlacementWaits
+from tierwise.predict.observed_work import log_demand, observed_work_of
+from tierwise.predict.usability import judge_usability
 from tierwise.recording import OBSERVATION_FILE, write_observation
 from tierwise.results import WaitClass
 
@@ -113,8 +113,8 @@ def test_a_request_on_a_named_device_is_simulated_once(tmp_path: Path) -> None:
 
 def test_what_a_transaction_logs_is_what_was_counted() -> None:
     seen = observation(counts={"transactions": 1000, "log_bytes": 250_000})
-    work = work_of(seen)
-    assert Placed(seen, work, log_demand(seen, work), {}, "likely", False).log_bytes == 250
+    work = observed_work_of(seen)
+    assert PlacementWaits(seen, work, log_demand(seen, work), {}, "likely", False).log_bytes == 250
 
 
 def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "flushed"), [("ssd-sata-dc", False), ("ssd-sata-consumer", True)])
 def test_an_append_takes_a_flush_only_where_a_cache_is_volatile(name: str, flushed: bool) -> None:
-    profile = load(name)
-    wrote = simulate(profile, Job(preset="seqwrite-8k", count=1000))
+    profile = load_profile(name)
+    wrote = simulate_job(profile, SimulationJob(preset="seqwrite-8k", count=1000))
     write_us = wrote.virtual_s * 1e6 / wrote.ops["write"].count
     took_us = coarse_waits.flush_us(profile.core, 8192, worn=False)
     assert took_us > 1.5 * write_us if flushed else took_us == pytest.approx(write_us, rel=0.05)
@@ -141,10 +141,12 @@ def test_uncounted_flushes_may_be_of_few_transactions(tmp_path: Path, counted: b
     if not counted:
         counts = {name: count for name, count in counts.items() if name != "log_flushes"}
     seen = observation(counts=counts)
-    work = work_of(seen)
+    work = observed_work_of(seen)
     log = log_demand(seen, work)
-    placed = {Role.LOG: load("hdd-7k2").core}
-    commits = {case: Placed(seen, work, log, placed, case, worn=False).commits for case in ("likely", "best")}
+    placed = {Role.LOG: load_profile("hdd-7k2").core}
+    commits = {
+        case: PlacementWaits(seen, work, log, placed, case, worn=False).commits for case in ("likely", "best")
+    }
     assert commits["likely"] > 0.9
     assert (commits["best"] > 0.9) == counted
     (answer,) = opened(tmp_path, counts=counts).predict([Scenario(placement={"log": "hdd-7k2"})])
@@ -153,9 +155,9 @@ def test_uncounted_flushes_may_be_of_few_transactions(tmp_path: Path, counted: b
 
 def test_waits_for_the_log_invert_to_commits() -> None:
     """A flush of 10 ms and one commit each 20 ms: half is waited on average for the flush in progress."""
-    waited = mean_value.log_wait_us(1.0, 1 / 20_000, 10_000)
-    assert waited == pytest.approx(10_000 * (1 + mean_value.flushing_share(0.5) / 2))
-    assert mean_value.log_wait_us(0.0, 1.0, 10.0) == 0.0
+    waited = mean_value_analysis.log_wait_us(1.0, 1 / 20_000, 10_000)
+    assert waited == pytest.approx(10_000 * (1 + mean_value_analysis.flushing_share(0.5) / 2))
+    assert mean_value_analysis.log_wait_us(0.0, 1.0, 10.0) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,9 @@ def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert "from waits only" in result.output.lower()
     assert (
-        usability(predictor).sentences[0].startswith("This observation is usable for answers from waits only")
+        judge_usability(predictor)
+        .sentences[0]
+        .startswith("This observation is usable for answers from waits only")
     )
 
 
@@ -251,7 +255,7 @@ def test_no_count_of_transactions_leaves_the_profile(tmp_path: Path) -> None:
     [(130_000, ["pg_stat_wal", "pg_stat_io"]), (150_000, ["pg_stat_io"]), (170_000, []), (180_000, [])],
 )
 def test_a_version_without_a_view_is_named(number: int, missing: list[str]) -> None:
-    views, limits = further_views(number, "X")
+    views, limits = observation_statements(number, "X")
     assert len(limits) == len(missing)
     assert all(name in limit for name, limit in zip(missing, limits, strict=True))
     assert not any(f"FROM {name}" in view for view in views for name in missing)
@@ -274,9 +278,25 @@ def test_a_version_without_a_view_is_named(number: int, missing: list[str]) -> N
         (("Query", "x", "wait/io/file/sql/binlog", "sync", 0), "data_write", Role.ARCHIVE),
         (("Query", "x", "wait/io/file/innodb/innodb_temp_file", "write", 0), "data_write", Role.TEMP),
         (("Execute", "Sending data", None, None, 0), "cpu", None),
+        (("Query", "x", "wait/io/file/myisam/dfile", "read", 0, "/db/shop/part.MYD"), "data_read", Role.DATA),
+        (
+            ("Query", "x", "wait/io/file/myisam/kfile", "read", 0, "/db/shop/part.MYI"),
+            "data_read",
+            Role.INDEX,
+        ),
+        (("Query", "x", "wait/io/file/aria/MAD", "read", 0, "/db/shop/part.MAD"), "data_read", Role.DATA),
+        (
+            ("Query", "x", "wait/io/file/aria/MAD", "read", 0, "/tmp/#sql-temptable-2c-1-0.MAD"),
+            "data_read",
+            Role.TEMP,
+        ),
+        (
+            ("Query", "x", "wait/io/file/innodb/innodb_data_file", "read", 0, "./undo001"),
+            "data_read",
+            Role.UNDO,
+        ),
+        (("Query", "x", "wait/io/file/sql/io_cache", "write", 0, "/tmp/MYfd=23"), "data_write", Role.TEMP),
     ],
 )
-def test_states_of_mariadb_and_mysql(
-    seen: tuple[str, str, str | None, str | None, int], expected: WaitClass, role: Role | None
-) -> None:
-    assert state_of(*seen)[1:] == (expected, role)
+def test_states_of_mariadb_and_mysql(seen: tuple[Any, ...], expected: WaitClass, role: Role | None) -> None:
+    assert mysql_session_state(*seen)[1:] == (expected, role)

@@ -10,16 +10,19 @@ from typer.testing import CliRunner
 
 from support.fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 from support.paths import RECORDINGS
+from tierwise.advise.costs import PlacementCosts
+from tierwise.advise.search import PlacementSearch
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.model.placement import parse_place
-from tierwise.predict import ModelError, Scenario, machine, rank, resolve
+from tierwise.model.placement import parse_placement
+from tierwise.predict import ModelError, Scenario, rank_placements, resolve_device, scenario_machine
 from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
-from tierwise.predict.estimates import estimate
+from tierwise.predict.estimates import estimate_from_seeds
 from tierwise.predict.model_error import ANY
+from tierwise.predict.named_devices import RECORDED
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayer import Replayer
-from tierwise.report.recording.prediction import scenario_parts
+from tierwise.report.recording.prediction_report import scenario_parts
 
 LEARNT = ModelError.model_validate(
     {
@@ -55,12 +58,14 @@ LEARNT = ModelError.model_validate(
     ],
 )
 def test_devices_go_by_short_names(name: str, full: str) -> None:
-    assert resolve(name).name == full
+    assert resolve_device(name).name == full
 
 
 def test_a_second_device_of_a_kind_has_a_number() -> None:
-    assert resolve("nvme-dc#2").name == "ssd-nvme-dc#2"
-    assert resolve("nvme-dc#1").name == "ssd-nvme-dc"
+    assert resolve_device("nvme-dc#2").name == "ssd-nvme-dc#2"
+    assert resolve_device("nvme-dc#1").name == "ssd-nvme-dc"
+    assert resolve_device("nvme-dc#01").name == "ssd-nvme-dc"
+    assert resolve_device("nvme-dc#02").name == "ssd-nvme-dc#2"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,7 @@ def test_a_second_device_of_a_kind_has_a_number() -> None:
 )
 def test_a_device_that_is_none_is_refused(name: str, says: str) -> None:
     with pytest.raises(TierwiseError, match=says):
-        resolve(name)
+        resolve_device(name)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_a_device_that_is_none_is_refused(name: str, says: str) -> None:
 )
 def test_a_placement_that_is_none_is_refused(text: str, says: str) -> None:
     with pytest.raises(TierwiseError, match=says):
-        parse_place(text)
+        parse_placement(text)
 
 
 def test_a_question_with_an_unknown_role_or_device_is_refused() -> None:
@@ -160,14 +165,14 @@ def test_a_device_has_to_hold_the_files_that_were_not_touched_too() -> None:
     whole, log = of.predict([Scenario(placement=small), Scenario(placement={"log": "nvme-dc"})])
     assert whole.refused and "the files placed there have 100.0 GB" in whole.refused.message
     assert log.refused is None
-    assert rank(of, ["ssd-sata-slc-2008-64g"]).ranked == []
+    assert rank_placements(of, ["ssd-sata-slc-2008-64g"]).ranked == []
     (touched,) = predictor().predict([Scenario(placement=small)])
     assert touched.refused is None, "40 GB are all that is known of older recordings"
 
 
 def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
-    scenario = machine.grown(Scenario(growth=10.0), of.run, of.work)
+    scenario = scenario_machine.scenario_with_growth(Scenario(growth=10.0), of.run, of.work)
     assert scenario.rate_per_s == pytest.approx(10 * of.run.rate_per_s)
     less = of.work.memory_bytes - (scenario.memory_bytes or 0)
     assert less == pytest.approx(0.9 * of.work.page_cache.likely_bytes, abs=1)
@@ -184,7 +189,7 @@ def test_growth_of_requests_is_refused_and_says_what_rates_count() -> None:
     """It was said that the recording shows no transactions, where ``--unit`` asked for requests."""
     of = predictor(FakeReplay())
     with pytest.raises(TierwiseError, match=r"^growth: rates count requests, not transactions: "):
-        machine.grown(Scenario(growth=2.0), of.run.changed(unit="requests"), of.work)
+        scenario_machine.scenario_with_growth(Scenario(growth=2.0), of.run.changed(unit="requests"), of.work)
 
 
 def test_growth_warns_first_of_a_recorded_device_that_is_full_before() -> None:
@@ -204,7 +209,7 @@ def test_stolen_processor_time_widens_the_interval() -> None:
     )
     assert stolen.rate_per_s and plain.rate_per_s
     assert stolen.rate_per_s.high > 1.05 * plain.rate_per_s.high
-    assert any("the hypervisor gave 20% of the processors" in warning for warning in stolen.warnings)
+    assert any("the hypervisor gave 20\u00a0% of the processors" in warning for warning in stolen.warnings)
 
 
 def test_fewer_clients_than_recorded_widen_the_interval_too() -> None:
@@ -298,6 +303,16 @@ def test_more_clients_and_cores_widen_the_interval_with_the_reason() -> None:
     assert as_recorded.rate_per_s.high / as_recorded.rate_per_s.low < 1.05
 
 
+@pytest.mark.parametrize(("clients", "width"), [(None, 2 * 0.45), (1, 2 * 1.3)])
+def test_one_core_widens_the_interval_by_what_was_measured(clients: int | None, width: float) -> None:
+    """Six loads were 1.4 times as fast on one core as predicted, those of one client three times."""
+    (after,) = predictor().predict([Scenario(clients=clients, cores=1)])
+    assert after.rate_per_s
+    assert width < math.log(after.rate_per_s.high / after.rate_per_s.low) < 1.4 * width
+    (doubt,) = (warning for warning in after.warnings if "threads on one core" in warning)
+    assert doubt.endswith("the interval is wider for it, by what six loads on one machine showed")
+
+
 def test_a_role_without_files_is_said_to_change_nothing() -> None:
     (answer,) = predictor().predict([Scenario(placement={"undo": "ram"})])
     assert any("no file of role undo" in warning for warning in answer.warnings)
@@ -313,7 +328,7 @@ def test_work_done_once_is_timed() -> None:
 
 
 def test_all_placements_are_ranked_and_idle_roles_left() -> None:
-    ranking = rank(predictor(), ["nvme-dc", "sata-dc", "7k2"])
+    ranking = rank_placements(predictor(), ["nvme-dc", "sata-dc", "7k2"])
     assert ranking.complete
     assert ranking.tried == 3**3
     assert ranking.left == ["temp"]
@@ -333,7 +348,7 @@ def test_a_place_is_not_left_out_beside_a_ranking() -> None:
 
 def test_a_space_too_large_is_searched_and_said() -> None:
     many = [f"nvme-dc#{number}" for number in range(1, 41)]
-    ranking = rank(predictor(), many, closer=1)
+    ranking = rank_placements(predictor(), many, closer=1)
     assert not ranking.complete
     assert ranking.tried == 4096
     assert ranking.left == ["temp"]
@@ -341,14 +356,14 @@ def test_a_space_too_large_is_searched_and_said() -> None:
 
 
 def test_intervals_hold_seeds_and_uncertainties() -> None:
-    alone = estimate([100.0, 101.0, 99.0])
-    doubted = estimate([100.0, 101.0, 99.0], [0.2])
+    alone = estimate_from_seeds([100.0, 101.0, 99.0])
+    doubted = estimate_from_seeds([100.0, 101.0, 99.0], [0.2])
     assert alone
     assert doubted
     assert alone.low < 99.5
     assert alone.high > 100.5
     assert doubted.high == pytest.approx(100 * 1.22, rel=0.02)
-    assert estimate([0.0, 1.0]) is None
+    assert estimate_from_seeds([0.0, 1.0]) is None
 
 
 def test_a_damaged_file_of_errors_is_refused(tmp_path: Path) -> None:
@@ -361,13 +376,17 @@ def test_a_damaged_file_of_errors_is_refused(tmp_path: Path) -> None:
 
 def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
-    grown = machine.grown(Scenario(growth=3.0, placement={"log": "ram"}), of.run, of.work)
+    grown = scenario_machine.scenario_with_growth(
+        Scenario(growth=3.0, placement={"log": "ram"}), of.run, of.work
+    )
     assert scenario_parts(grown) == ["log on ram", "3 times the data and the load"]
-    asked = machine.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
+    asked = scenario_machine.scenario_with_growth(
+        Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work
+    )
     assert scenario_parts(asked) == ["3 times the data and the load", "16.0 GiB of memory"]
-    arriving = machine.grown(Scenario(growth=3.0, rate_per_s=100.0), of.run, of.work)
+    arriving = scenario_machine.scenario_with_growth(Scenario(growth=3.0, rate_per_s=100.0), of.run, of.work)
     assert scenario_parts(arriving) == ["3 times the data", "100 transactions a second arriving"]
-    named = machine.grown(Scenario(growth=3.0, clients=8), of.run, of.work)
+    named = scenario_machine.scenario_with_growth(Scenario(growth=3.0, clients=8), of.run, of.work)
     assert scenario_parts(named) == ["3 times the data", "8 clients"]
 
 
@@ -384,4 +403,21 @@ def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() 
 )
 def test_the_words_of_an_engine_for_a_role_lead_to_its_name(word: str, role: str) -> None:
     with pytest.raises(TierwiseError, match=rf"did you mean {role}\?"):
-        parse_place(f"{word}=nvme-dc")
+        parse_placement(f"{word}=nvme-dc")
+
+
+def test_of_placements_as_fast_that_with_the_fewest_moves_is_first() -> None:
+    """The only client of this recording waits for the log alone."""
+    ranking = rank_placements(Predictor.open(RECORDINGS / "order-entry", seeds=2), [RECORDED, "nvme-dc"])
+    log_alone, both = ({"log": "ssd-nvme-dc", "index": device} for device in (RECORDED, "ssd-nvme-dc"))
+    assert [prediction.scenario.placement for prediction in ranking.closer[:2]] == [log_alone, both]
+
+
+@pytest.mark.parametrize("name", ["keyed-update", "pgbench-10gb"])
+def test_the_best_placement_is_the_fastest_of_the_advice(name: str) -> None:
+    """A ranking called those within 1 % as fast and advice those within 3 %, so each named another one."""
+    opened, devices = Predictor.open(RECORDINGS / name), ["ssd-nvme-dc", "volume-aws-gp3"]
+    best = rank_placements(opened, [RECORDED, *devices]).closer[0]
+    fastest = PlacementSearch(opened, devices, PlacementCosts.of(opened)).fastest
+    moved = {role: device for role, device in best.scenario.placement.items() if device != RECORDED}
+    assert fastest and moved == fastest.placement

@@ -11,25 +11,25 @@ from typer.testing import CliRunner
 
 from support.fake_replay import LEFT_OUT, REQUESTS, SERVICE_US, FakeReplay, about, predictor, service_us
 from support.paths import RECORDINGS
-from tierwise.advise.durability import shown_cuts
+from tierwise.advise.durability import shipped_power_cuts
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.model.numbers import ratio
+from tierwise.model.numbers import ratio_text
 from tierwise.model.placement import Role
-from tierwise.predict import Prediction, Predictor, Scenario, settings
+from tierwise.predict import Prediction, Predictor, Scenario, database_settings
 from tierwise.predict.answer import SETTINGS_UNCALIBRATED
-from tierwise.predict.bounds import bound
+from tierwise.predict.bounds import rate_upper_bound
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.predict.setting_data import settings_of
-from tierwise.report.recording.prediction import answer_sentence
+from tierwise.predict.setting_data import engine_settings
+from tierwise.report.recording.prediction_report import prediction_sentence
 
 ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
 OFF = "synchronous_commit=off"
 
 
 def change(text: str, engine: str = "postgres", **recorded: str) -> dict[str, Any]:
-    return settings.changes([text], about(engine=engine, settings=recorded))
+    return database_settings.settings_for_simulator([text], about(engine=engine, settings=recorded))
 
 
 def answer(
@@ -42,7 +42,7 @@ def answer(
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
-    name, known = settings_of(engine)
+    name, known = engine_settings(engine)
     assert name == engine and known
     assert all(
         setting.source.startswith("https://") and setting.loses and setting.there and setting.back
@@ -50,7 +50,7 @@ def test_each_shipped_setting_is_whole_and_has_its_source(engine: str) -> None:
     )
     texts = [setting.text for setting in known]
     assert len(texts) == len(set(texts))
-    tried = {cut.durability for cut in shown_cuts().cuts if cut.engine == engine and not cut.durable}
+    tried = {cut.durability for cut in shipped_power_cuts().cuts if cut.engine == engine and not cut.durable}
     assert {setting.cuts for setting in known if setting.cuts} <= tried
     for setting in known:
         assert all(setting.has(value) for value in setting.tried({}))
@@ -71,7 +71,9 @@ def test_a_setting_becomes_what_the_simulator_is_asked() -> None:
     assert change("innodb_flush_log_at_trx_commit=0", "mariadb")["unflushed"] == {**second, "writes": False}
     assert change("sync_binlog=100", "mariadb") == {"second_log_every": 100}
     assert change("sync=false", "rocksdb")["unflushed"]["writes"]
-    both = settings.changes(["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"], about(engine="mariadb"))
+    both = database_settings.settings_for_simulator(
+        ["sync_binlog=0", "innodb_flush_log_at_trx_commit=2"], about(engine="mariadb")
+    )
     assert set(both) == {"second_log_every", "unflushed"}
 
 
@@ -114,16 +116,18 @@ def test_what_is_no_setting_of_the_engine_is_an_error(texts: list[str], engine: 
     ],
 )
 def test_what_is_so_in_the_recording_is_refused(text: str, engine: str, recorded: dict[str, str]) -> None:
-    why = settings.refusal([text], about(engine=engine, settings=recorded))
+    why = database_settings.settings_refusal([text], about(engine=engine, settings=recorded))
     assert why and "in the recording, so that it changes nothing" in why.message
 
 
 def test_a_setting_that_needs_another_is_refused_without_it() -> None:
     for recorded in ({}, {"journal_mode": "delete"}):
-        why = settings.refusal(["synchronous=NORMAL"], about(engine="sqlite", settings=recorded))
+        why = database_settings.settings_refusal(
+            ["synchronous=NORMAL"], about(engine="sqlite", settings=recorded)
+        )
         assert why and "journal_mode=wal" in why.message
     with_log = about(engine="sqlite", settings={"journal_mode": "wal", "synchronous": "full"})
-    assert settings.refusal(["synchronous=NORMAL"], with_log) is None
+    assert database_settings.settings_refusal(["synchronous=NORMAL"], with_log) is None
 
 
 def test_recorded_files_show_what_a_setting_needs() -> None:
@@ -262,16 +266,18 @@ def test_what_a_recording_does_not_tell_has_a_bound_alone(
     text: str, engine: str, left_out: list[str], roles: set[str]
 ) -> None:
     assert change(text, engine) == dict.fromkeys(left_out, True)
-    assert roles <= set(settings.may_end([text]))
-    assert (Role.DATA in settings.may_end([text])) == ("without_page_writes" in left_out)
+    assert roles <= set(database_settings.roles_of_ending_waits([text]))
+    assert (Role.DATA in database_settings.roles_of_ending_waits([text])) == (
+        "without_page_writes" in left_out
+    )
     prediction = answer([text], engine=engine)
     assert prediction.rate_per_s is None and prediction.speedup is None and prediction.refused
     assert "tells a bound alone, since a recording" in prediction.refused.message
     times = math.prod(1 / LEFT_OUT[limit] for limit in left_out)
     assert prediction.bound and times < prediction.bound.speedup < 1.5 * times, "the model's error is in it"
-    assert prediction.bound.because.startswith(f"{ratio(times)} times in a simulation in which no ")
+    assert prediction.bound.because.startswith(f"{ratio_text(times)} times in a simulation in which no ")
     assert any("nothing is lost: after a crash" in warning for warning in prediction.warnings)
-    assert answer_sentence(prediction).startswith(f"With {text}: at most ")
+    assert prediction_sentence(prediction).startswith(f"With {text}: at most ")
 
 
 class NoPages(FakeReplay):
@@ -302,7 +308,7 @@ def test_a_bound_holds_beside_a_predicted_setting_and_a_move() -> None:
 
 def test_a_bound_without_the_model_lets_reads_go_only_where_fewer_pages_are_written() -> None:
     work = waiting().work
-    of_log, of_pages = (bound(Scenario(settings=[text]), work, 100.0) for text in (OFF, APART))
+    of_log, of_pages = (rate_upper_bound(Scenario(settings=[text]), work, 100.0) for text in (OFF, APART))
     assert of_log and of_pages and of_pages.rate_per_s > 10 * of_log.rate_per_s
     assert of_log.because == "all waits on the log, for locks and for cores gone"
 
@@ -348,7 +354,9 @@ def test_the_setting_that_begins_checkpoints_has_a_bound(texts: list[str], count
 def test_the_log_that_a_crash_has_to_replay_is_told() -> None:
     def lost(text: str, engine: str = "postgres", log_bytes: int | None = None, **recorded: str) -> str:
         counters = {} if log_bytes is None else {"log_bytes": log_bytes}
-        (setting,) = settings.chosen([text], about(engine=engine, settings=recorded, counters=counters))
+        (setting,) = database_settings.choose_settings(
+            [text], about(engine=engine, settings=recorded, counters=counters)
+        )
         assert setting.loses_s == 0
         return setting.loses
 
@@ -362,7 +370,7 @@ def test_the_log_that_a_crash_has_to_replay_is_told() -> None:
 
 def test_the_share_of_images_is_told_where_it_was_counted() -> None:
     counters = {"log_bytes": 10 * 8192, "full_page_images": 4}
-    assert "full-page images are at most 40% of the log's bytes" in answer([APART], counters).warnings
+    assert "full-page images are at most 40\u00a0% of the log's bytes" in answer([APART], counters).warnings
     assert not any("images are at most" in text for text in answer([APART], {"log_bytes": 8192}).warnings)
 
 

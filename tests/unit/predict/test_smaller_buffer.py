@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from support.paths import RECORDINGS
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import Prediction, Predictor, Scenario, rank
-from tierwise.report.recording.prediction import ranking_sentence
+from tierwise.predict import Prediction, Predictor, Scenario, rank_placements
+from tierwise.report.recording.prediction_report import ranking_sentence
 
 
 def with_buffer(
@@ -51,7 +51,7 @@ def test_a_smaller_buffer_that_holds_what_the_recorded_one_held_changes_nothing(
 
 
 def test_placements_are_ranked_with_a_smaller_buffer_as_they_are_predicted(tmp_path: Path) -> None:
-    ranking = rank(opened(tmp_path, used_mib=100), ["nvme-dc"], Scenario(buffer_bytes=128 << 20))
+    ranking = rank_placements(opened(tmp_path, used_mib=100), ["nvme-dc"], Scenario(buffer_bytes=128 << 20))
     assert ranking.refused is None
     assert [placing.rate_per_s for placing in ranking.ranked] == [
         pytest.approx(answer.rate_per_s.value, rel=0.05) for answer in ranking.closer if answer.rate_per_s
@@ -60,7 +60,7 @@ def test_placements_are_ranked_with_a_smaller_buffer_as_they_are_predicted(tmp_p
 
 def test_a_ranking_that_nothing_answers_says_why(tmp_path: Path) -> None:
     of = opened(tmp_path, used_mib=120)
-    ranking = rank(of, ["nvme-dc", "hdd-7k2"], Scenario(buffer_bytes=128 << 20))
+    ranking = rank_placements(of, ["nvme-dc", "hdd-7k2"], Scenario(buffer_bytes=128 << 20))
     assert ranking.refused is not None and ranking.ranked == []
     assert "could be replayed: which reads a buffer of less than" in ranking_sentence(ranking)
     recorded = str(tmp_path / "recorded")

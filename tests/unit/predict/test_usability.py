@@ -12,8 +12,8 @@ from support.fake_replay import FakeReplay, about, predictor
 from support.recording_factory import write_recording
 from tierwise.cli import app
 from tierwise.predict import Predictor
-from tierwise.predict.counting import counted_over_shown, parse_unit
-from tierwise.predict.usability import Usability, usability, usability_of
+from tierwise.predict.rate_unit import counted_to_shown_ratio, parse_rate_unit
+from tierwise.predict.usability import Usability, judge_usability, replay_and_judge
 from tierwise.recording import TABLES
 
 
@@ -22,7 +22,7 @@ def of(fake: FakeReplay | None = None, unit: Any = None, **fields: Any) -> Predi
 
 
 def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:
-    return usability(of(fake, **fields))
+    return judge_usability(of(fake, **fields))
 
 
 def shown_rate() -> float:
@@ -39,9 +39,9 @@ def test_a_good_recording_is_usable() -> None:
     ("fake", "fields", "reason"),
     [
         (FakeReplay(transactions=12), {}, "12 transactions were seen, 100 are needed"),
-        (None, {"losses": {"recorded_events": 900, "lost_events": 100}}, "dropped 10.0% of the events"),
-        (None, {"foreign_cpu_share": 0.3}, "other programs used 30% of the processors"),
-        (FakeReplay(error=0.3), {}, "+30%"),
+        (None, {"losses": {"recorded_events": 900, "lost_events": 100}}, "dropped 10\u00a0% of the events"),
+        (None, {"foreign_cpu_share": 0.3}, "other programs used 30\u00a0% of the processors"),
+        (FakeReplay(error=0.3), {}, "+30\u00a0%"),
         (FakeReplay(footprints={"data": 1}), {"counters": {"log_bytes": 10**9}}, "1,000 MB of log"),
     ],
     ids=["few", "lost", "foreign", "replay", "log"],
@@ -67,6 +67,16 @@ def test_a_sample_of_few_transactions_is_no_job_done_once() -> None:
     assert "a job that is done once, with --duty 1" in usability.fixes[0]
 
 
+def test_slices_of_an_idle_session_are_no_transactions() -> None:
+    """A session whose heartbeat no burst met had "7 transactions", one for each burst."""
+    observed = {"turns_per_s": 4.8, "transactions_per_s": 4.8, "sliced": True}
+    fake = FakeReplay(once=True, sessions=1, turns=7, transactions=7, observed=observed)
+    usability = judged(fake, **TENTH)
+    assert not usability.usable
+    assert usability.reasons == ["no request and no commit was seen, 100 are needed"]
+    assert "record while the sessions work, for longer, or with a greater --duty" in usability.fixes[0]
+
+
 def test_a_job_recorded_whole_has_no_least_number() -> None:
     assert judged(FakeReplay(once=True, sessions=1, transactions=12), **WHOLE).reasons == []
 
@@ -80,7 +90,7 @@ def test_a_sample_of_one_long_statement_says_what_its_times_are() -> None:
 def test_a_hypervisor_that_takes_processors_is_said() -> None:
     usability = judged(stolen_cpu_share=0.13)
     assert usability.usable
-    assert usability.reasons == ["the hypervisor gave 13% of the processors to other machines"]
+    assert usability.reasons == ["the hypervisor gave 13\u00a0% of the processors to other machines"]
 
 
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
@@ -92,14 +102,14 @@ def test_transactions_that_are_not_told_make_rates_requests() -> None:
 def test_a_count_that_agrees_changes_nothing() -> None:
     predictor = of(transactions=round(60 * shown_rate() * 1.02))
     assert predictor.run.rate_per_s == shown_rate()
-    assert usability(predictor).reasons == []
+    assert judge_usability(predictor).reasons == []
 
 
 def test_a_count_that_no_rate_follows_is_not_said_to_correct_them() -> None:
     """The core follows a count unless bursts differ by as much: then the rates are those of the events."""
     predictor = of(transactions=round(60 * shown_rate() * 1.2))
     assert predictor.run.rate_per_s == shown_rate()
-    (remark,) = usability(predictor).remarks
+    (remark,) = judge_usability(predictor).remarks
     assert "0.83 times the transactions that were counted" in remark.reason
     assert "rates follow the events" in remark.fix
 
@@ -109,7 +119,7 @@ def test_bursts_that_recording_slowed_are_not_miscounted() -> None:
     cost = {"rate_ratio": 0.5, "rate_ratio_low": 0.45, "rate_ratio_high": 0.55}
     bursts = [{"start_ns": 0, "end_ns": 6_000_000_000}]
     recorded = about(cost=cost, bursts=bursts, transactions=round(57 * shown_rate()))
-    assert counted_over_shown(recorded, of().work) == pytest.approx(1.0, abs=0.01)
+    assert counted_to_shown_ratio(recorded, of().work) == pytest.approx(1.0, abs=0.01)
 
 
 def test_bursts_that_do_not_tell_what_recording_cost_are_a_doubt() -> None:
@@ -136,12 +146,12 @@ def test_requests_are_counted_where_they_are_asked_for() -> None:
     assert predictor.run.unit == "requests"
     assert predictor.run.rate_per_s == pytest.approx(3 * shown_rate())
     with pytest.raises(Exception, match="use one of transactions, requests"):
-        parse_unit("queries")
+        parse_rate_unit("queries")
 
 
 def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
     empty: dict[str, list[tuple[object, ...]]] = {"threads": []}
-    usability = usability_of(write_recording(tmp_path / "r", empty))
+    usability = replay_and_judge(write_recording(tmp_path / "r", empty))
     assert not usability.usable
     assert "no session that did anything" in usability.reasons[0]
 
@@ -149,14 +159,14 @@ def test_what_cannot_be_replayed_is_not_usable(tmp_path: Path) -> None:
 def test_a_recording_that_ended_before_its_first_burst_says_so(tmp_path: Path) -> None:
     """It was advised to check the rules for classes of threads."""
     nothing: dict[str, list[tuple[object, ...]]] = {table: [] for table in TABLES}
-    usability = usability_of(write_recording(tmp_path / "r", nothing, bursts=[]))
+    usability = replay_and_judge(write_recording(tmp_path / "r", nothing, bursts=[]))
     assert usability.reasons == ["the recording ended before its first burst"]
     assert "--duty" in usability.fixes[0]
 
 
 def test_profile_and_predict_say_the_same(tmp_path: Path) -> None:
     path = write_recording(tmp_path / "r", foreign_cpu_share=0.5)
-    expected = usability_of(path).sentences
+    expected = replay_and_judge(path).sentences
     assert expected[0] == "This recording is not usable."
     for command in ("profile", "predict"):
         shown = CliRunner().invoke(app, [command, str(path)]).stdout

@@ -9,7 +9,7 @@ import pytest
 from support.fake_replay import MACHINE, FakeReplay, predictor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor, Scenario
-from tierwise.predict.usability import Usability, usability
+from tierwise.predict.usability import Usability, judge_usability
 
 FILE = {"path": "/srv/l/b.000001", "flush_share": 0.5, "wait_share": 0.4, "is_like_log": True}
 
@@ -19,7 +19,7 @@ def of(fake: FakeReplay | None = None, **fields: Any) -> Predictor:
 
 
 def judged(fake: FakeReplay | None = None, **fields: Any) -> Usability:
-    return usability(of(fake, **fields))
+    return judge_usability(of(fake, **fields))
 
 
 def counted(factor: float, **fields: Any) -> dict[str, Any]:
@@ -32,14 +32,14 @@ def test_a_file_without_a_role_is_named_with_the_option_that_gives_it_one() -> N
     usability = judged(FakeReplay(unassigned=[FILE]))
     assert not usability.usable
     (reason,), (fix,) = usability.reasons, usability.fixes
-    assert reason.startswith("/srv/l/b.000001, which is written like a log, takes 50% of the flushes")
+    assert reason.startswith("/srv/l/b.000001, which is written like a log, takes 50\u00a0% of the flushes")
     assert "--role /srv/l/b.000001=log" in fix
 
 
 def test_a_file_that_is_waited_for_is_named_too() -> None:
     waited = FILE | {"flush_share": 0.01, "is_like_log": False}
     (reason,) = judged(FakeReplay(unassigned=[waited])).reasons
-    assert "takes 40% of the waits for files" in reason
+    assert "takes 40\u00a0% of the waits for files" in reason
 
 
 @pytest.mark.parametrize("factor", [0.03, 0.4, 2.5, 30.0])
@@ -57,6 +57,48 @@ def test_a_count_that_the_rates_follow_already_is_judged_too() -> None:
     assert "0.03 times" in usability.reasons[0]
 
 
+@pytest.mark.parametrize(("turns", "usable"), [(52_288, False), (3, True)])
+def test_many_requests_of_a_job_that_end_nothing_are_no_job(turns: int, usable: bool) -> None:
+    """Nine ends were seen of a load that reads only. A job may call a procedure that commits."""
+    observed = {"turns_per_s": 300.0, "transactions_per_s": 100.0, "counted_per_shown": 562.5}
+    fake = FakeReplay(observed=observed, once=True, turns=turns)
+    usability = judged(fake, transactions=6000, counters={"commits": 6000})
+    assert usability.usable == usable
+    assert usable or "counted 562 times" in usability.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("work", "engine", "reason"),
+    [
+        (
+            {"observed": {"turns_per_s": 300, "transactions_per_s": 100, "shares": {"log_queue": 0.2}}},
+            "mysql",
+            "commits",
+        ),
+        (
+            {
+                "observed": {"turns_per_s": 300, "transactions_per_s": 100, "shares": {"log_queue": 0.2}},
+                "from_waits": True,
+            },
+            "mysql",
+            "commits",
+        ),
+        (
+            {"observed": {"turns_per_s": 300, "transactions_per_s": 100, "shares": {"log_queue": 0.2}}},
+            "mariadb",
+            "",
+        ),
+        ({"once": True}, "mysql", "hides where transactions end"),
+        ({"once": True}, "mariadb", ""),
+        ({}, "mysql", ""),
+    ],
+)
+def test_what_no_model_has_of_mysql_is_refused(work: dict[str, Any], engine: str, reason: str) -> None:
+    judgement = judged(FakeReplay(**work), engine=engine)
+    assert judgement.usable == (not reason)
+    assert reason in " ".join(judgement.reasons)
+
+
 @pytest.mark.parametrize(("factor", "usable"), [(1e9, False), (1e-4, False), (10.0, True)])
 def test_a_count_of_clients_may_differ_by_more(factor: float, usable: bool) -> None:
     judgement = judged(**counted(factor) | {"counters": {}})
@@ -68,6 +110,10 @@ def test_a_count_of_clients_may_differ_by_more(factor: float, usable: bool) -> N
     "fields",
     [
         {"duration_s": 1.0, "bursts": [{"start_ns": 0, "end_ns": 4_500_000_000}]},
+        {
+            "duration_s": 5.0,
+            "bursts": [{"start_ns": n * 10**10, "end_ns": n * 10**10 + 10**9} for n in (0, 1)],
+        },
         {"transactions": 10**18, "counters": {}, "duration_s": 60.0},
         {"cost": {"rate_ratio": 1.0, "rate_ratio_low": 2.0, "rate_ratio_high": 0.5}},
         {"cost": {"rate_ratio": -1.0, "rate_ratio_low": -1.0, "rate_ratio_high": -1.0}},

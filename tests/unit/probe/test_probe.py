@@ -9,11 +9,12 @@ from typer.testing import CliRunner
 
 from tierwise.cli import app
 from tierwise.device_models import profiles
-from tierwise.device_models.simulation import Job, simulate
+from tierwise.device_models.device_simulation import SimulationJob, simulate_job
 from tierwise.model.errors import TierwiseError
-from tierwise.probe.measure import contradictions
-from tierwise.probe.place import choose_size_bytes, look
-from tierwise.probe.samples import CRYSTALDISKMARK, interleaved
+from tierwise.probe import probe_target as probe_place
+from tierwise.probe.device_probe import profile_contradictions
+from tierwise.probe.probe_samples import CRYSTALDISKMARK, interleaved_repeats
+from tierwise.probe.probe_target import choose_probe_file_bytes, inspect_probe_target
 from tierwise.results import PatternResult
 
 MIB = 1 << 20
@@ -23,7 +24,7 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
     from random import Random
 
     names = list(CRYSTALDISKMARK.values())
-    order = list(interleaved(names, 3, Random(1)))
+    order = list(interleaved_repeats(names, 3, Random(1)))
     for start in (0, 8, 16):
         block = order[start : start + 8]
         assert sorted(block) == sorted(names)
@@ -60,23 +61,25 @@ def test_bad_input_is_one_line(
 
 def test_memory_is_told_from_storage() -> None:
     shared = Path("/dev/shm")
-    if not shared.is_dir() or look(shared).file_system != "tmpfs":
+    if not shared.is_dir() or inspect_probe_target(shared).file_system != "tmpfs":
         pytest.skip("no tmpfs here")
-    place = look(shared)
+    place = inspect_probe_target(shared)
     assert place.memory and place.block is None and place.write_cache is None
 
 
 def test_default_size_leaves_room(tmp_path: Path) -> None:
-    place = look(tmp_path)
-    assert choose_size_bytes(place, None, 64 * MIB) == 64 * MIB
+    place = inspect_probe_target(tmp_path)
+    assert choose_probe_file_bytes(place, None, 64 * MIB) == 64 * MIB
     with pytest.raises(TierwiseError, match="no room for"):
-        choose_size_bytes(place, 1 << 60, 64 * MIB)
+        choose_probe_file_bytes(place, 1 << 60, 64 * MIB)
 
 
 def test_a_profile_that_contradicts_what_was_measured_is_said_to() -> None:
-    text = profiles.load("ssd-nvme-dc").text
+    text = profiles.load_profile("ssd-nvme-dc").text
     rates = {
-        name: simulate(profiles.load("ssd-nvme-dc"), Job(preset=name, count=200_000)).iops
+        name: simulate_job(
+            profiles.load_profile("ssd-nvme-dc"), SimulationJob(preset=name, count=200_000)
+        ).iops
         for name in CRYSTALDISKMARK.values()
     }
 
@@ -86,9 +89,15 @@ def test_a_profile_that_contradicts_what_was_measured_is_said_to() -> None:
             for name, rate in rates.items()
         }
 
-    assert contradictions(text, measured(0.85)) == contradictions(text, measured(1.2)) == []
+    assert profile_contradictions(text, measured(0.85)) == profile_contradictions(text, measured(1.2)) == []
     for factor in (0.7, 1.4):
-        said = contradictions(text, measured(factor))
+        said = profile_contradictions(text, measured(factor))
         assert len(said) == len(rates)
         alone = next(line for line in said if "rnd4k-q1t1-read" in line)
         assert f"{rates['rnd4k-q1t1-read']:,.0f} requests a second" in alone
+
+
+def test_a_disk_may_call_itself_anything(tmp_path: Path) -> None:
+    (tmp_path / "device").mkdir()
+    (tmp_path / "device/model").write_bytes(b"QEMU \xb5\n")
+    assert probe_place._is_virtual(tmp_path)

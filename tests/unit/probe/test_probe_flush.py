@@ -9,9 +9,9 @@ import pytest
 from tierwise.device_models import profiles
 from tierwise.model.statistics import Interval
 from tierwise.probe.flash_fit import FlashFit
-from tierwise.probe.flush import check_flush, device_class
-from tierwise.probe.place import Place
-from tierwise.probe.profile_text import Origin, flash_text
+from tierwise.probe.flush_check import check_flush, device_class
+from tierwise.probe.probe_target import ProbeTarget
+from tierwise.probe.profile_text import MeasurementOrigin, flash_profile_text
 from tierwise.results.measurements import FlushTimes
 
 
@@ -32,8 +32,8 @@ def place(
     virtual: bool = False,
     memory: bool = False,
     rotational: bool = False,
-) -> Place:
-    return Place(Path("/mnt"), "sda", "ext4", memory, virtual, rotational, write_cache, False, 1, "")
+) -> ProbeTarget:
+    return ProbeTarget(Path("/mnt"), "sda", "ext4", memory, virtual, rotational, write_cache, False, 1, "")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ FAST_FLASH = times(90, 20, 28, 28)
         (FAST_FLASH, place(None, memory=True), "cannot have reached the medium"),
     ],
 )
-def test_verdict(measured: FlushTimes, where: Place, verdict: str) -> None:
+def test_verdict(measured: FlushTimes, where: ProbeTarget, verdict: str) -> None:
     assert check_flush(measured, where).verdict == verdict
 
 
@@ -103,7 +103,7 @@ def test_a_profile_is_sent_flushes_where_the_kernel_sends_them(write_back: bool,
         flush_after_write_us=64.0,
         span_bytes=1 << 30,
     )
-    origin = Origin(
+    origin = MeasurementOrigin(
         date="2026-11-28",
         host="db1",
         kernel="6.1",
@@ -112,5 +112,5 @@ def test_a_profile_is_sent_flushes_where_the_kernel_sends_them(write_back: bool,
         repeats=5,
         capacity_bytes=1 << 33,
     )
-    profile = profiles.parse(flash_text(fit, origin, True, write_back), tmp_path / "own.toml")
+    profile = profiles.parse_profile(flash_profile_text(fit, origin, True, write_back), tmp_path / "own.toml")
     assert profile.write_cache == write_back

@@ -90,8 +90,8 @@ KNOWN_CIRCLES: list[set[str]] = [
     # read together, a commit is one page.
     {
         "kernel/machine.rs",
-        "kernel/progress.rs",
-        "kernel/sources.rs",
+        "kernel/progress_watch.rs",
+        "kernel/arrivals.rs",
         "kernel/task.rs",
         "page_cache/mod.rs",
         "page_cache/write_back.rs",
@@ -100,7 +100,7 @@ KNOWN_CIRCLES: list[set[str]] = [
         "stations/locks.rs",
         "stations/log.rs",
         "stations/log_replica.rs",
-        "stations/signals.rs",
+        "stations/session_signals.rs",
         "stations/sync.rs",
     },
 ]
@@ -187,7 +187,7 @@ def test_report_measures_nothing() -> None:
 
 def test_an_analysis_makes_no_document() -> None:
     """It takes colours, and sentences about emulated devices, from ``report``."""
-    allowed = {"tierwise.report.palette", "tierwise.report.devices"}
+    allowed = {"tierwise.report.palette", "tierwise.report.device_report"}
     for path in (PACKAGE / "lab" / "analysis").rglob("*.py"):
         used = {name for name in imported(path) if name.startswith("tierwise.report")}
         assert used <= allowed, f"{path}: tables and charts belong into lab/report"
@@ -198,7 +198,7 @@ def test_engines_and_workloads_do_not_know_each_other() -> None:
         assert "lab.workloads" not in imported_parts(path), path
     for path in (PACKAGE / "data" / "workloads").rglob("*.*"):
         text = path.read_text("utf-8").lower()
-        assert not [name for name in engines.names() if name in text], f"{path} names an engine"
+        assert not [name for name in engines.engine_names() if name in text], f"{path} names an engine"
 
 
 def test_libraries_never_print() -> None:
@@ -268,8 +268,8 @@ def test_files_have_one_reason_to_exist() -> None:
 # What starts a program, besides tierwise.host.programs and what that is made of, each with the reason.
 STARTERS = {
     "host/processes.py": "subprocess.Popen",  # the one place; what follows must not call it
-    "host/programs.py": "processes.start processes.spawn",  # drops privileges, cleans the environment
-    "host/interpreter.py": "sys.executable",  # command lines of Python for programs.py
+    "host/programs.py": "processes.start processes.spawn_untracked",  # drops privileges
+    "host/python_process.py": "sys.executable",  # command lines of Python for programs.py
     "host/users.py": "subprocess.run",  # useradd, which makes the account
     "host/mounts.py": "subprocess.run os.fork",  # mkfs, dmsetup, cp on what root alone may see; a trial mount
     "capture/record.py": "processes.start",  # the command that the caller typed, as the caller
@@ -277,7 +277,7 @@ STARTERS = {
 STARTS = re.compile(
     r"subprocess\.(?!TimeoutExpired|SubprocessError|DEVNULL|STDOUT)\w+"
     r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawn\w*)"
-    r"|asyncio\.create_subprocess_\w+|(pty|multiprocessing)\.\w+|processes\.(start|spawn)|sys\.executable"
+    r"|asyncio\.create_subprocess_\w+|(pty|multiprocessing)\.\w+|processes\.(start|spawn_untracked)|sys\.executable"
 )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from support.recording_factory import write_recording
-from tierwise.recording import ClientProgram, Recording, clients_sentence, pooler_of, redact
+from tierwise.recording import ClientProgram, Recording, clients_sentence, pooler_of, redact_recording
 
 POOLER: dict[str, Any] = {
     "program": "pgbouncer",
@@ -54,7 +54,7 @@ def test_every_answer_says_that_sessions_are_not_users(tmp_path: Path) -> None:
 def test_names_of_other_programs_are_redacted(tmp_path: Path) -> None:
     foreign = [{"program": "secret-job", "pids": [7], "cpu_share": 0.3}]
     source = write_recording(tmp_path / "r", clients=[POOLER, APPLICATION, REMOTE], foreign_programs=foreign)
-    redact(source, tmp_path / "out")
+    redact_recording(source, tmp_path / "out")
     text = (tmp_path / "out" / "about.json").read_text()
     assert "checkout" not in text and "pgbouncer" not in text and "secret" not in text
     about = Recording.open(tmp_path / "out").about

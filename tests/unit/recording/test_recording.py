@@ -15,7 +15,7 @@ from support.paths import RECORDINGS, ROOT
 from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import TABLES, Recording, new_folder, redact, remove_recording
+from tierwise.recording import TABLES, Recording, new_recording_folder, redact_recording, remove_recording
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -44,8 +44,8 @@ def test_what_a_recording_lacks_is_said(tmp_path: Path) -> None:
     )
     assert Recording.open(path).warnings == [
         "mmap was used",
-        "the kernel dropped 1 of 100 events (1.00%) while recording",
-        "other programs used 20% of the processors while recording",
+        "the kernel dropped 1 of 100 events (1.0\u00a0%) while recording",
+        "other programs used 20\u00a0% of the processors while recording",
         "parts sum to wall time: off by 4 %",
     ]
 
@@ -69,7 +69,7 @@ def test_no_recording_is_made_within_another(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     for inner in (path / "inner", tmp_path / "link" / "a" / "b"):
         with pytest.raises(TierwiseError, match=r"lies in .*/r, which is a recording"):
-            redact(path, inner)
+            redact_recording(path, inner)
     assert not any(file.is_dir() for file in path.iterdir())
 
 
@@ -107,10 +107,13 @@ def test_a_list_leaves_out_what_it_cannot_open(tmp_path: Path) -> None:
     write_recording(tmp_path / "good")
     bad = write_recording(tmp_path / "bad") / "about.json"
     bad.write_text("{}")
+    damaged = write_recording(tmp_path / "damaged") / "states.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
     listed = CliRunner().invoke(app, ["recording", "list", str(tmp_path)])
     assert listed.exit_code == 0
     assert "good" in listed.stdout and "bad" not in listed.stdout
     assert f"warning: left out: {bad}" in listed.stderr
+    assert "damaged" not in listed.stdout and f"warning: left out: {damaged}" in listed.stderr
     itself = CliRunner().invoke(app, ["recording", "list", str(tmp_path / "good")]).exception
     assert isinstance(itself, TierwiseError) and f"{tmp_path / 'good'} is a recording" in str(itself)
     (tmp_path / "empty").mkdir()
@@ -173,7 +176,7 @@ def test_what_others_have_put_into_a_recording_is_not_removed(tmp_path: Path) ->
 
 def test_an_unfinished_recording_is_removed_without_what_others_have_put_there(tmp_path: Path) -> None:
     for name, put in (("alone", False), ("shared", True)):
-        with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / name):
+        with pytest.raises(KeyboardInterrupt), new_recording_folder(tmp_path / name):
             for file in ("calls.parquet", "calls.parquet.part", "about.json.part", "observation.json"):
                 (tmp_path / name / file).touch()
             if put:
@@ -185,6 +188,21 @@ def test_an_unfinished_recording_is_removed_without_what_others_have_put_there(t
         Path("shared/pages"),
         Path("shared/pages/mine"),
     ]
+
+
+def test_a_folder_in_which_another_recording_is_written_is_refused_and_stays(tmp_path: Path) -> None:
+    """The second recorder had removed the files of the first, and both failed."""
+    with new_recording_folder(tmp_path / "r"):
+        with (
+            pytest.raises(TierwiseError, match="another tierwise writes"),
+            new_recording_folder(tmp_path / "r"),
+        ):
+            raise AssertionError("two write to one folder")
+        assert (tmp_path / "r").is_dir()
+        (tmp_path / "r" / "calls.parquet").touch()
+        with pytest.raises(TierwiseError, match="is not empty"), new_recording_folder(tmp_path / "r"):
+            raise AssertionError("two write to one folder")
+    assert (tmp_path / "r" / "calls.parquet").exists()
 
 
 @pytest.mark.parametrize(
@@ -223,5 +241,5 @@ def test_a_field_beyond_its_range_is_refused_by_name(field: str, value: object, 
 
 def test_a_redaction_that_fails_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="is no folder"):
-        redact(tmp_path / "none", tmp_path / "out")
+        redact_recording(tmp_path / "none", tmp_path / "out")
     assert not list(tmp_path.iterdir())

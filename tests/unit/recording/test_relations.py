@@ -9,8 +9,8 @@ import pytest
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.recording.breakdown import FileTraffic
-from tierwise.recording.buffer import BufferContent, BufferedFile
-from tierwise.recording.relations import Relation, Relations, read_names, relations
+from tierwise.recording.buffer_content import BufferContent, BufferedFile
+from tierwise.recording.relations import Relation, Relations, read_relation_names, relations_of
 
 
 def file(number: int, path: str, waited_s: float = 1.0, role: Role = Role.DATA) -> FileTraffic:
@@ -52,7 +52,7 @@ def read_relations() -> Relations:
         file(10, "/srv/pg/base/5/999", 0.2),
         file(11, "/srv/pg/pg_wal/1", 9.0, Role.LOG),
     ]
-    return relations("postgres", files, NAMED)
+    return relations_of("postgres", files, NAMED)
 
 
 def test_a_table_has_its_segments_forks_and_toast() -> None:
@@ -100,7 +100,7 @@ def test_a_schema_of_the_connected_database_goes_before_another_database() -> No
         Relation(path="base/5/1", name="shop.t", kind="table"),
         Relation(path="base/6/1", name="public.t", kind="table", database="shop"),
     ]
-    rows = relations("postgres", [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")], named)
+    rows = relations_of("postgres", [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")], named)
     assert [row.files for row in rows.matching(["shop.*"])] == [[1]]
     assert [row.files for row in rows.matching(["shop.public.*"])] == [[2]]
 
@@ -112,10 +112,10 @@ def test_a_name_in_several_databases_asks_for_the_database() -> None:
     ]
     files = [file(1, "/x/base/5/1"), file(2, "/x/base/6/1")]
     with pytest.raises(TierwiseError, match=r"public\.t is in several databases") as error:
-        relations("postgres", files, named).matching(["public.t"])
+        relations_of("postgres", files, named).matching(["public.t"])
     assert error.value.fix == 'put the database first: shop.public.t, "v1.2".public.t'
-    assert [row.files for row in relations("postgres", files, named[:1]).matching(["public.t"])] == [[1]]
-    rows = relations("postgres", files, named).matching(['"v1.2".public.t'])
+    assert [row.files for row in relations_of("postgres", files, named[:1]).matching(["public.t"])] == [[1]]
+    rows = relations_of("postgres", files, named).matching(['"v1.2".public.t'])
     assert [row.files for row in rows] == [[2]]
 
 
@@ -130,12 +130,12 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
         read_relations().matching(["public.order"])
     assert "public.orders" in error.value.fix
     with pytest.raises(TierwiseError, match="has no names of tables"):
-        relations("postgres", [], []).matching(["public.order"])
+        relations_of("postgres", [], []).matching(["public.order"])
 
 
 def test_brackets_in_a_name_are_letters() -> None:
     named = [Relation(path="base/5/1", name="public.a[b]", kind="table")]
-    rows = relations("postgres", [file(1, "/x/base/5/1")], named).matching(["public.a[b]"])
+    rows = relations_of("postgres", [file(1, "/x/base/5/1")], named).matching(["public.a[b]"])
     assert [row.files for row in rows] == [[1]]
 
 
@@ -147,7 +147,7 @@ def buffer_of(**pages: int) -> BufferContent:
 def test_what_is_buffered_of_a_table_is_that_of_its_toast_too() -> None:
     pages = {"base/5/100": 7, "base/5/102": 2, "base/6/300": 1, "base/5/1259": 3}
     pages["pg_tblspc/9/PG_15_2/5/200"] = 5
-    found = relations("postgres", [], NAMED, buffer_of(**pages))
+    found = relations_of("postgres", [], NAMED, buffer_of(**pages))
     assert {row.relation.label: row.buffered_bytes // 8192 for row in found.rows} == {
         "public.orders": 9,
         "public.orders_pkey": 0,
@@ -159,7 +159,7 @@ def test_what_is_buffered_of_a_table_is_that_of_its_toast_too() -> None:
 
 def test_what_is_buffered_of_innodbs_own_tables_is_no_table() -> None:
     pages = {"shop/orders.ibd": 4, "mysql/innodb_index_stats.ibd": 1, "innodb_undo001": 9}
-    found = relations("mariadb", [], [], buffer_of(**pages))
+    found = relations_of("mariadb", [], [], buffer_of(**pages))
     assert [(row.relation.name, row.buffered_bytes) for row in found.rows] == [("shop.orders", 4 * 8192)]
 
 
@@ -172,7 +172,7 @@ def test_letters_of_innodb_names_are_decoded() -> None:
         "shop/odd@": "shop.odd@",
         "eu@002eshop/a@002eb": '"eu.shop"."a.b"',
     }
-    rows = relations("mariadb", [file(at, f"/d/{path}.ibd") for at, path in enumerate(written)], []).rows
+    rows = relations_of("mariadb", [file(at, f"/d/{path}.ibd") for at, path in enumerate(written)], []).rows
     assert sorted(row.relation.name for row in rows) == sorted(written.values())
 
 
@@ -183,10 +183,10 @@ def test_innodb_names_its_files_after_tables() -> None:
         file(3, "/var/lib/mysql/shop/k@00e4se.ibd"),
         file(4, "/var/lib/mysql/ibdata1"),
     ]
-    rows = relations("mariadb", files, []).rows
+    rows = relations_of("mariadb", files, []).rows
     assert sorted(row.relation.name for row in rows) == ["shop.käse", "shop.lines#P#p0", "shop.orders"]
-    assert [row.files for row in relations("mariadb", files, []).matching(["shop.lines"])] == [[2]]
-    assert relations("postgres", files, []).rows == []
+    assert [row.files for row in relations_of("mariadb", files, []).matching(["shop.lines"])] == [[2]]
+    assert relations_of("postgres", files, []).rows == []
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_malformed_file_of_names_is_refused_by_line_and_column(
     names = tmp_path / "names.csv"
     names.write_text(text)
     with pytest.raises(TierwiseError, match=problem) as error:
-        read_names(names)
+        read_relation_names(names)
     assert str(names) in error.value.message
 
 
@@ -224,13 +224,13 @@ def test_a_table_is_no_smaller_than_its_recorded_files() -> None:
         Relation(path="base/5/100", name=ORDERS, kind="table", size_bytes=1),
         Relation(path="base/5/101", name="public.orders_pkey", kind="index", table=ORDERS, size_bytes=500),
     ]
-    sizes = {row.relation.name: row.size_bytes for row in relations("postgres", rows, named).rows}
+    sizes = {row.relation.name: row.size_bytes for row in relations_of("postgres", rows, named).rows}
     assert sizes == {ORDERS: 200, "public.orders_pkey": 500}, "the files of another day may have been smaller"
 
 
 def test_names_are_read_from_a_file(tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text("kind,path,name,table,size_bytes,more\nindex,base/5/1,public.i,public.t,7,x\n")
-    assert read_names(names) == [
+    assert read_relation_names(names) == [
         Relation(path="base/5/1", name="public.i", kind="index", table="public.t", size_bytes=7)
     ]

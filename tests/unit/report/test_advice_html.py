@@ -13,31 +13,33 @@ from typer.testing import CliRunner
 from support.fake_replay import predictor
 from support.paths import RECORDINGS
 from tierwise import open_recording
-from tierwise.advise import AdviceOptions, Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, PaymentTerms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict.together import MOVES
-from tierwise.report.advice import Subject, advice_page, decision, subject
-from tierwise.report.advice.decision import risk
-from tierwise.report.advice.page import page_chart
-from tierwise.report.charts.look import PAGE_WIDE, finish, plot
+from tierwise.predict.inseparable_roles import MOVES
+from tierwise.report.advice import AdviceSurvey, advice_page, page_decision, survey_advice
+from tierwise.report.advice.advice_html import rate_cost_chart
+from tierwise.report.advice.page_decision import device_risk
+from tierwise.report.charts.chart_style import PAGE_WIDE, chart_of_records, finish_chart
 from tierwise.report.document import Text
-from tierwise.report.steps import guide
+from tierwise.report.move_steps import move_guide
 
 EXAMPLES = RECORDINGS
 FEW = ("nvme-dc", "gp3", "io2")
 
 
 @cache
-def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
+def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> AdviceSurvey:
     toy = predictor()
     advice = advise(toy, AdviceOptions(devices, budget, Goal.parse(goal) if goal else None))
-    return subject(toy, advice, Terms(), Path("shop"))
+    return survey_advice(toy, advice, PaymentTerms(), Path("shop"))
 
 
-def said(subject: Subject) -> str:
-    return " ".join(block.text for block in decision.sentences(subject) if isinstance(block, Text))
+def said(subject: AdviceSurvey) -> str:
+    return " ".join(
+        block.text for block in page_decision.decision_sentences(subject) if isinstance(block, Text)
+    )
 
 
 def test_nothing_comes_from_outside() -> None:
@@ -51,10 +53,12 @@ def test_nothing_comes_from_outside() -> None:
 
 
 def test_the_chart_is_valid_and_in_the_style_of_the_others() -> None:
-    chart = page_chart(made(FEW))
+    chart = rate_cost_chart(made(FEW))
     drawn = alt.LayerChart.from_dict(chart).to_dict()
     assert drawn["layer"][1]["mark"]["interpolate"] == "step-after"
-    others = finish([plot([{"value": 1}]).mark_point()], PAGE_WIDE, 100, "").to_dict()["config"]
+    others = finish_chart([chart_of_records([{"value": 1}]).mark_point()], PAGE_WIDE, 100, "").to_dict()[
+        "config"
+    ]
     own = chart["config"]
     assert {name: own[name] for name in ("aria", "background", "font")} == {
         name: others[name] for name in ("aria", "background", "font")
@@ -99,12 +103,12 @@ def test_the_decision_says_interval_budget_and_goal() -> None:
 
 def test_without_a_gain_nothing_moves() -> None:
     still = made(("hdd-7k2",))
-    assert decision.headline(still) == "Nothing you can buy here helps."
+    assert page_decision.page_headline(still) == "Nothing you can buy here helps."
     assert 'id="steps"' not in advice_page(still)
 
 
 def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
-    rows = {row[0].text: [cell.text for cell in row[1:]] for row in decision.risks(made(FEW)).rows}
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in page_decision.risk_blocks(made(FEW)).rows}
     holds, power, worn, death = rows["ssd-nvme-dc"]
     assert holds == "log, data and index" and "power cuts lost" in power and "one drive" in death
     assert worn == "over 10 years; 7 months at the predicted rate"
@@ -116,17 +120,17 @@ def test_an_array_that_is_like_another_has_its_level_and_its_dead_members(tmp_pa
     other.write_text('like = "array-raid1-2x-ssd-nvme-dc"\n', "utf-8")
     dead = 'failed_members = 1\n[source]\nfailed_members = "made for a test"\n'
     degraded.write_text(f'like = "array-raid1-2x-ssd-nvme-dc"\n{dead}', "utf-8")
-    assert risk(str(other)).death == "survives the death of one member (RAID 1)"
-    shown = risk(str(degraded))
+    assert device_risk(str(other)).death == "survives the death of one member (RAID 1)"
+    shown = device_risk(str(degraded))
     assert shown.alone and "one member is dead already" in shown.death
 
 
 def test_steps_take_no_line_from_a_name() -> None:
-    instructions = guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
+    instructions = move_guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
     assert len(instructions.variables.splitlines()) == 4
     assert "$NEW1" in instructions.steps[0].there and "$NEW2" in instructions.steps[1].there
     for unknown in ("../moves/postgres", "oracle", ""):
-        assert guide(unknown, {Role.LOG: "x"}).without == ["log: no steps are known for this engine"]
+        assert move_guide(unknown, {Role.LOG: "x"}).without == ["log: no steps are known for this engine"]
 
 
 def test_from_python(tmp_path: Path) -> None:

@@ -9,16 +9,16 @@ from xml.etree import ElementTree
 
 from support.fake_memory import with_memory
 from support.fake_replay import predictor
-from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
 from tierwise.model import numbers
 from tierwise.predict import Estimate
-from tierwise.report.advice import advice_page, subject
-from tierwise.report.advice.page import Point, memory_curve
+from tierwise.report.advice import advice_page, survey_advice
+from tierwise.report.advice.advice_html import MemoryPoint, memory_curve
 
 
-def points(*gib: int) -> list[Point]:
+def points(*gib: int) -> list[MemoryPoint]:
     return [
-        Point(
+        MemoryPoint(
             size_gib << 30,
             Estimate(value=100.0 * size_gib, low=90.0 * size_gib, high=120.0 * size_gib),
             size_gib >= 4,
@@ -34,7 +34,7 @@ def test_more_memory_is_further_right_and_a_higher_rate_further_up() -> None:
     (fits,) = [element for element in drawn.iter("line") if element.get("class") == "fits"]
     assert float(fits.get("x1", 0)) == dots[2][0], "all fits from 4 GiB on"
     words = [element.text for element in drawn.iter("text")]
-    assert "all fits" in words and numbers.size(1 << 30) in words
+    assert "all fits" in words and numbers.size_text(1 << 30) in words
 
 
 def test_one_point_is_no_curve_and_many_labels_do_not_overlap() -> None:
@@ -48,7 +48,7 @@ def test_the_page_has_it_if_the_advice_does() -> None:
     pages = []
     for of in (predictor(), with_memory()):
         advice = advise(of, AdviceOptions(["nvme-dc"]))
-        pages.append(advice_page(subject(of, advice, Terms(), Path("shop"))))
+        pages.append(advice_page(survey_advice(of, advice, PaymentTerms(), Path("shop"))))
     assert ['id="memory"' in page for page in pages] == [False, True]
     assert "holds all tables and indexes" in pages[1] and "$/month" in pages[1]
     assert "No size of memory gains as much as the recommended move." in pages[1]

@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay
 from support.fake_replay import predictor as fake_predictor
-from tierwise.advise import Advice, AdviceOptions, Terms, advise
+from tierwise.advise import Advice, AdviceOptions, PaymentTerms, advise
 from tierwise.cli import app
 from tierwise.cli.options import SETTINGS
 from tierwise.cli.output import print_document
 from tierwise.predict import Predictor
-from tierwise.report.advice import advice_page, subject
+from tierwise.report.advice import advice_page, survey_advice
 from tierwise.report.document import Section, Text
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.recording.prediction import MOST_IN_SIGHT
+from tierwise.report.recording.advice_report import advice_document
+from tierwise.report.recording.prediction_report import MOST_IN_SIGHT
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 OWN = [f"the recording has flaw {number}" for number in range(1, 6)]
@@ -60,7 +60,7 @@ def test_three_are_in_sight_and_the_rest_is_folded(engine: str) -> None:
     advice = advise(of, AdviceOptions(["nvme-dc", "gp3"]))
     assert in_sight(advice) == [f"Warning: {text}." for text in OWN[:MOST_IN_SIGHT]]
     assert set(folded(advice)) >= {f"Warning: {text}." for text in OWN[MOST_IN_SIGHT:]}
-    page = advice_page(subject(of, advice, Terms(), Path("shop")))
+    page = advice_page(survey_advice(of, advice, PaymentTerms(), Path("shop")))
     assert page.index(OWN[2]) < page.index("<details>") < page.index(OWN[3])
     assert all(page.count(text) == 1 for text in OWN)
 

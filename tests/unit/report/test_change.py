@@ -17,19 +17,26 @@ from typer.testing import CliRunner
 from support.fake_replay import predictor
 from support.paths import RECORDINGS, TESTS
 from support.recording_factory import ONE_COMMIT, write_recording
-from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
 from tierwise.cli import app
-from tierwise.cli.advise import Emit, emit_change
+from tierwise.cli.advise import ChangeTool, emit_change
 from tierwise.device_models import profiles
 from tierwise.model.errors import FailedCheckError, TierwiseError
 from tierwise.model.placement import Role
-from tierwise.predict.together import MOVES
-from tierwise.predict.usability import Remark
+from tierwise.predict.inseparable_roles import MOVES
+from tierwise.predict.usability import UsabilityRemark
 from tierwise.recording import Recording
-from tierwise.recording.role_requests import Direction, RoleRequests, role_requests
-from tierwise.report.change import Change, change_of, cluster_patch, fio_jobs, playbook, volumes
-from tierwise.report.change.fio import split
-from tierwise.report.change.terraform import resource_of
+from tierwise.recording.role_requests import RequestDirection, RoleRequests, role_requests
+from tierwise.report.change import (
+    PlacementChange,
+    ansible_playbook,
+    cluster_patch,
+    fio_jobs,
+    recommended_change,
+    terraform_volumes,
+)
+from tierwise.report.change.fio import block_size_split
+from tierwise.report.change.terraform import terraform_resource_of
 
 GIB = 1 << 30
 RUNNER = CliRunner()
@@ -39,9 +46,9 @@ EVIL = 'a"\n${file("/etc/passwd")} %{ if true } {{ 7 * 7 }} {% raw %} \\'
 EXAMPLE = RECORDINGS / "order-entry"
 
 
-def change(moves: Mapping[Role, str], engine: str = "postgres", **more: Any) -> Change:
+def change(moves: Mapping[Role, str], engine: str = "postgres", **more: Any) -> PlacementChange:
     change: dict[str, Any] = {"needed_bytes": SIZES, "rented_gib": {}, "owned": frozenset()}
-    return Change(engine=engine, moves=moves, **{**change, **more})
+    return PlacementChange(engine=engine, moves=moves, **{**change, **more})
 
 
 SPLIT = change({Role.LOG: "volume-aws-io2", Role.DATA: "volume-aws-gp3", Role.TEMP: "ssd-nvme-dc"})
@@ -55,15 +62,15 @@ CLOUDS = change(
 REQUESTS = {
     Role.LOG: RoleRequests(
         role=Role.LOG,
-        reads=Direction(),
-        writes=Direction(requests=1000, sizes={8192: 667, 16384: 333}, random_share=0.01),
+        reads=RequestDirection(),
+        writes=RequestDirection(requests=1000, sizes={8192: 667, 16384: 333}, random_share=0.01),
         syncs=490,
         depth=1.2,
     ),
     Role.DATA: RoleRequests(
         role=Role.DATA,
-        reads=Direction(requests=300, sizes={8192: 300}, random_share=0.97),
-        writes=Direction(requests=100, sizes={8192: 90, 262144: 10}, random_share=0.5),
+        reads=RequestDirection(requests=300, sizes={8192: 300}, random_share=0.97),
+        writes=RequestDirection(requests=100, sizes={8192: 90, 262144: 10}, random_share=0.5),
         syncs=4,
         depth=7.6,
     ),
@@ -93,7 +100,7 @@ def test_a_patch_of_a_cluster_is_valid_by_the_published_schema(snapshot: Snapsho
 
 
 def test_a_volume_of_a_cluster_is_as_large_as_it_is_billed() -> None:
-    def sizes(made: Change) -> list[str]:
+    def sizes(made: PlacementChange) -> list[str]:
         spec = yaml.safe_load(cluster_patch(made))["spec"]
         return [spec[name]["size"] for name in ("walStorage", "storage") if name in spec]
 
@@ -132,14 +139,16 @@ def test_pgdata_has_room_for_all_that_stays_in_it() -> None:
         (change({Role.DATA: "ssd-nvme-dc", Role.INDEX: "volume-aws-gp3"}), "keeps index in PGDATA"),
     ],
 )
-def test_what_cloudnativepg_cannot_place_is_refused_with_the_reason(made: Change, expected: str) -> None:
+def test_what_cloudnativepg_cannot_place_is_refused_with_the_reason(
+    made: PlacementChange, expected: str
+) -> None:
     with pytest.raises(TierwiseError, match=expected):
         cluster_patch(made)
 
 
 @pytest.mark.parametrize("made", [SPLIT, CLOUDS], ids=["aws", "others"])
-def test_volumes_are_terraform(made: Change, snapshot: SnapshotAssertion) -> None:
-    text = volumes(made)
+def test_volumes_are_terraform(made: PlacementChange, snapshot: SnapshotAssertion) -> None:
+    text = terraform_volumes(made)
     assert text == snapshot
     resources = hcl(text)
     assert len(resources["resource"]) == sum(1 for device in made.devices if device.startswith("volume"))
@@ -149,20 +158,20 @@ def test_volumes_are_terraform(made: Change, snapshot: SnapshotAssertion) -> Non
 
 
 def test_every_shipped_volume_has_a_resource_and_nothing_else_has() -> None:
-    for name in profiles.names():
-        profile = profiles.load(name)
-        assert (resource_of(profile) is not None) == (profile.kind == "volume"), name
+    for name in profiles.profile_names():
+        profile = profiles.load_profile(name)
+        assert (terraform_resource_of(profile) is not None) == (profile.kind == "volume"), name
 
 
 def test_a_volume_is_as_large_as_it_is_billed_and_an_owned_one_is_not_rented_again() -> None:
     io2 = change({Role.LOG: "volume-aws-io2"}, rented_gib={"volume-aws-io2": 64.0})
-    assert "size              = 64\n" in volumes(io2)
+    assert "size              = 64\n" in terraform_volumes(io2)
     owned = change({Role.LOG: "volume-aws-io2"}, owned=frozenset({"volume-aws-io2"}))
-    assert "you own it" in volumes(owned) and not hcl(volumes(owned)).get("resource")
+    assert "you own it" in terraform_volumes(owned) and not hcl(terraform_volumes(owned)).get("resource")
 
 
 def test_a_playbook_has_the_steps_and_the_way_back(snapshot: SnapshotAssertion) -> None:
-    text = playbook(SPLIT)
+    text = ansible_playbook(SPLIT)
     assert text == snapshot
     there, back = yaml.safe_load(text)
     assert there["become"] and "tags" not in there
@@ -175,23 +184,25 @@ def test_a_playbook_has_the_steps_and_the_way_back(snapshot: SnapshotAssertion) 
 
 
 def test_a_playbook_asks_for_what_its_steps_use_alone() -> None:
-    there, back = yaml.safe_load(playbook(change({Role.LOG: "ssd-nvme-dc"})))
+    there, back = yaml.safe_load(ansible_playbook(change({Role.LOG: "ssd-nvme-dc"})))
     assert there["environment"].keys() == back["environment"].keys() == {"PATH", "PGDATA", "NEW"}
-    _, back = yaml.safe_load(playbook(change({Role.ARCHIVE: "ssd-nvme-dc"})))
+    _, back = yaml.safe_load(ansible_playbook(change({Role.ARCHIVE: "ssd-nvme-dc"})))
     assert back["environment"]["BEFORE"] == "{{ before }}"
-    there, _ = yaml.safe_load(playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="mariadb")))
+    there, _ = yaml.safe_load(ansible_playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="mariadb")))
     assert there["vars"]["datadir"] == "/var/lib/mysql"
 
 
 def test_the_head_of_a_playbook_lists_what_its_steps_use() -> None:
-    head = [line for line in playbook(change({Role.LOG: "ssd-nvme-dc"})).splitlines() if line[:3] == "#  "]
+    head = [
+        line for line in ansible_playbook(change({Role.LOG: "ssd-nvme-dc"})).splitlines() if line[:3] == "#  "
+    ]
     assert [line.split()[1].rstrip(":") for line in head] == ["pgdata", "new", "path"]
 
 
 @pytest.mark.parametrize("file", sorted(MOVES.glob("*.toml")), ids=lambda file: file.stem)
 def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
     every = change(dict.fromkeys(Role, "ssd-nvme-dc"), engine=file.stem)
-    for play in yaml.safe_load(playbook(every)):
+    for play in yaml.safe_load(ansible_playbook(every)):
         environment = {name: value for name, value in play["environment"].items() if name != "PATH"}
         assert all(value == f"{{{{ {name.lower()} }}}}" for name, value in environment.items())
         for task in play["tasks"]:
@@ -201,14 +212,14 @@ def test_every_engine_s_steps_are_a_playbook(file: Path) -> None:
 
 def test_a_playbook_moves_no_files_whose_program_has_to_open_them_elsewhere() -> None:
     """RocksDB opened without the moved log, and lost what it held."""
-    text = playbook(change(dict.fromkeys(Role, "ssd-nvme-dc"), engine="rocksdb"))
+    text = ansible_playbook(change(dict.fromkeys(Role, "ssd-nvme-dc"), engine="rocksdb"))
     tasks = [task for play in yaml.safe_load(text) for task in play["tasks"]]
     assert tasks and all("ansible.builtin.debug" in task for task in tasks)
 
 
 def test_an_engine_without_steps_has_no_playbook() -> None:
     with pytest.raises(TierwiseError, match="no steps are known"):
-        playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="versant"))
+        ansible_playbook(change({Role.LOG: "ssd-nvme-dc"}, engine="versant"))
 
 
 def test_jobs_are_the_recorded_requests(snapshot: SnapshotAssertion) -> None:
@@ -218,9 +229,9 @@ def test_jobs_are_the_recorded_requests(snapshot: SnapshotAssertion) -> None:
 
 
 def test_sizes_are_split_in_whole_percentages() -> None:
-    assert split({4096: 1, 8192: 1, 16384: 1}) == "4096/34:8192/33:16384/33"
-    assert split({8192: 1000, 1 << 20: 1}) == "8192/100"
-    many = split({4096 * n: n for n in range(1, 40)})
+    assert block_size_split({4096: 1, 8192: 1, 16384: 1}) == "4096/34:8192/33:16384/33"
+    assert block_size_split({8192: 1000, 1 << 20: 1}) == "8192/100"
+    many = block_size_split({4096 * n: n for n in range(1, 40)})
     assert sum(int(part.partition("/")[2]) for part in many.split(":")) == 100 and many.count(":") == 7
 
 
@@ -251,12 +262,12 @@ def test_hostile_names_stay_text_in_every_format(tmp_path: Path) -> None:
     summary = json.dumps(EVIL.replace("\n", "\\n"))
     file.write_text(f'like = "volume-aws-gp3"\nsummary = {summary}\n', "utf-8")
     made = change({Role.LOG: str(file)})
-    resources = hcl(volumes(change({Role.LOG: str(file)}, engine=EVIL)))["resource"]
+    resources = hcl(terraform_volumes(change({Role.LOG: str(file)}, engine=EVIL)))["resource"]
     assert len(resources) == 1
     name = resources[0]['"aws_ebs_volume"']['"log"']["tags"]["Name"]
     assert "$${file" in name and "%%{ if" in name and not re.search(r"(?<!\$)\$\{|(?<!%)%\{", name)
     jsonschema.validate(merged(cluster_patch(made)), SCHEMA)
-    for play in yaml.safe_load(playbook(made)):
+    for play in yaml.safe_load(ansible_playbook(made)):
         assert not [task["name"] for task in play["tasks"] if re.search(r"\{[{%#]", task["name"])]
         assert all(not re.search(r"\{[{%#]", value) for value in play["vars"].values())
     lines = fio_jobs(made, REQUESTS).splitlines()
@@ -265,8 +276,8 @@ def test_hostile_names_stay_text_in_every_format(tmp_path: Path) -> None:
 
 
 def test_an_advice_that_moves_nothing_changes_nothing(tmp_path: Path) -> None:
-    slow = advise(predictor(), AdviceOptions.parse("7k2", None, None, Terms(), fresh=False))
-    assert slow.decision.stays and change_of(slow) is None
+    slow = advise(predictor(), AdviceOptions.parse("7k2", None, None, PaymentTerms(), fresh=False))
+    assert slow.decision.stays and recommended_change(slow) is None
     out = tmp_path / "out.tf"
     asked = ["advise", str(EXAMPLE), "--devices", "hdd-7k2", "--seeds", "2", "--emit", "terraform"]
     ran = RUNNER.invoke(app, [*asked, "-o", str(out)])
@@ -297,9 +308,9 @@ def test_a_setting_in_place_of_a_move_emits_nothing(tmp_path: Path) -> None:
 
 
 def test_headroom_is_in_the_sizes() -> None:
-    terms = Terms.parse(headroom="50%")
+    terms = PaymentTerms.parse(headroom="50%")
     advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, terms, fresh=False))
-    made, roomy = change_of(advice), change_of(advice, terms.room)
+    made, roomy = recommended_change(advice), recommended_change(advice, terms.room)
     assert made and roomy and roomy.needed_bytes[Role.LOG] == 1.5 * made.needed_bytes[Role.LOG]
 
 
@@ -327,16 +338,16 @@ def test_a_format_beside_a_file_on_standard_output_is_refused() -> None:
 
 
 def test_no_change_is_emitted_from_an_unusable_recording() -> None:
-    advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, Terms(), fresh=False))
-    lost = Remark(reason="half of the events are missing", fix="record again", blocks=True)
+    advice = advise(predictor(), AdviceOptions.parse("nvme-dc", None, None, PaymentTerms(), fresh=False))
+    lost = UsabilityRemark(reason="half of the events are missing", fix="record again", blocks=True)
     unusable = advice.model_copy(update={"usable": False, "remarks": [lost]})
     with pytest.raises(FailedCheckError, match="not usable: half of the events"):
-        emit_change(Emit.TERRAFORM, unusable, Terms(), EXAMPLE, None)
+        emit_change(ChangeTool.TERRAFORM, unusable, PaymentTerms(), EXAMPLE, None)
 
 
 def test_what_a_restart_loses_stands_first() -> None:
     lost = change({Role.LOG: "ram"})
-    for text in (playbook(lost), cluster_patch(lost), fio_jobs(lost, REQUESTS)):
+    for text in (ansible_playbook(lost), cluster_patch(lost), fio_jobs(lost, REQUESTS)):
         first, rest = lost.cautioned(text).split("\n", 1)
         assert (
             first.startswith("# Caution: a power cut or a restart of the machine loses the log")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from support.results_factory import INFO, study_runs
-from tierwise.lab.analysis.answer import Comparison, build_answer
-from tierwise.lab.analysis.rows import first_of
-from tierwise.lab.report.study.document import answer_document
-from tierwise.model.placement import Role, price_order, recommended
+from tierwise.lab.analysis.placement_rows import first_placement_of
+from tierwise.lab.analysis.study_answer import PlacementComparison, build_study_answer
+from tierwise.lab.report.study.study_document import study_answer_document
+from tierwise.model.placement import Role, price_order, recommended_placement
 from tierwise.report.document import Text
 from tierwise.results import RunResult
 
@@ -37,7 +37,7 @@ def compared(
     profile: str = "ssd-nvme-dc",
     kind: str = "ssd",
     roles: tuple[Role, ...] = (Role.LOG,),
-) -> Comparison:
+) -> PlacementComparison:
     """The log on a DRAM box of 2001, and some roles on another device; ``nvme_s`` is its time."""
     runs = study_runs(["all-hdd", "log-ssd", "all-ssd"], {"log-ssd": 5.31, "all-ssd": nvme_s})
     changed = [
@@ -46,7 +46,7 @@ def compared(
     changed = [
         run.model_copy(update={"engine": run.engine.model_copy(update={"name": engine})}) for run in changed
     ]
-    (comparison,) = build_answer(changed, INFO).comparisons
+    (comparison,) = build_study_answer(changed, INFO).comparisons
     return comparison
 
 
@@ -77,7 +77,7 @@ def test_others_that_cannot_be_told_apart_are_listed_by_their_price() -> None:
         )
         for name, cost in (("dear", 30.0), ("middle", 20.0), ("cheap", 10.0))
     ]
-    first = first_of(rows, lambda _of, _over: None)
+    first = first_placement_of(rows, lambda _of, _over: None)
     assert first.row and first.row.placement == "cheap"
     assert [row.placement for row in first.alike] == ["middle", "dear"]
 
@@ -109,8 +109,8 @@ def test_the_document_has_the_price_below_the_advice() -> None:
         placed(run, "new", "ssd-nvme-dc", "ssd", (Role.LOG,)) if run.placement == "all-ssd" else run
         for run in runs
     ]
-    answer = build_answer(changed, INFO)
-    texts = [block.text for block in answer_document(answer) if isinstance(block, Text)]
+    answer = build_study_answer(changed, INFO)
+    texts = [block.text for block in study_answer_document(answer) if isinstance(block, Text)]
     (comparison,) = answer.comparisons
     assert texts.index(comparison.words.price) == texts.index(comparison.words.advice) + 1
 
@@ -122,13 +122,16 @@ def test_the_rule_asks_no_more_than_it_needs() -> None:
         asked.append(number)
         return number >= 2
 
-    assert recommended(iter([1, 2, 3, 4]), alike) == 2 and asked == [1, 2]
-    assert recommended([], alike) is None
+    assert recommended_placement(iter([1, 2, 3, 4]), alike) == 2 and asked == [1, 2]
+    assert recommended_placement([], alike) is None
     cheap, dear, unknown, memory = (
-        price_order(1.0, 3, 1.0), price_order(9.0, 1, 9.0), price_order(None, 1, 9.0),
-        price_order(0.0, 1, 9.0, in_memory=True),
+        price_order(1.0, 3, 1, 1.0), price_order(9.0, 1, 1, 9.0), price_order(None, 1, 1, 9.0),
+        price_order(0.0, 1, 1, 9.0, in_memory=True),
     )  # fmt: skip
     assert sorted([memory, unknown, dear, cheap]) == [cheap, dear, unknown, memory]
-    assert price_order(1.0, 1, 1.0) < price_order(1.0, 2, 9.0) and price_order(1.0, 1, 9.0) < price_order(
-        1.0, 1, 1.0
+    fewest, few, most = (
+        price_order(1.0, 1, 1, 1.0),
+        price_order(1.0, 2, 1, 1.0),
+        price_order(1.0, 2, 2, 9.0),
     )
+    assert price_order(1.0, 1, 1, 9.0) < fewest < few < most

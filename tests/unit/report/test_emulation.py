@@ -6,8 +6,8 @@ import pytest
 
 from support.results_factory import INFO, latency, study_runs
 from tierwise.host.disk.disk import DiskStats, PartitionStats
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.report.devices import attainable_blocks, shortfall
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.report.device_report import attainable_rate_blocks, slower_depths
 from tierwise.report.document import Text
 from tierwise.results import AttainableRate, DeviceInfo, RunResult
 
@@ -17,19 +17,19 @@ WRITES = AttainableRate(op="write", depth=4, model_per_s=200_000, here_per_s=50_
 
 
 def test_depths_at_which_this_machine_is_too_slow_are_named() -> None:
-    sentence = shortfall("ssd-sata-dc", [FASTER, READS, WRITES])
+    sentence = slower_depths("ssd-sata-dc", [FASTER, READS, WRITES])
     assert sentence is not None
     assert "random reads a second 20 000 of 40 000 at depth 4; random writes a second 50 000 of 200 000" in (
         sentence.replace("\N{NARROW NO-BREAK SPACE}", " ").replace("\N{NO-BREAK SPACE}", " ")
     )
     assert "9 500" not in sentence
-    assert shortfall("ssd-sata-dc", [FASTER]) is None
+    assert slower_depths("ssd-sata-dc", [FASTER]) is None
 
 
 def test_a_device_at_its_model_s_pace_has_rates_and_no_warning() -> None:
-    assert attainable_blocks([]) == []
-    assert not any(isinstance(block, Text) for block in attainable_blocks([FASTER]))
-    assert isinstance(attainable_blocks([FASTER, READS])[-1], Text)
+    assert attainable_rate_blocks([]) == []
+    assert not any(isinstance(block, Text) for block in attainable_rate_blocks([FASTER]))
+    assert isinstance(attainable_rate_blocks([FASTER, READS])[-1], Text)
 
 
 def stats(mean_us: float, depth: float) -> DiskStats:
@@ -66,7 +66,7 @@ def slowed(run: RunResult) -> RunResult:
 
 def test_results_that_the_emulation_decided_are_marked() -> None:
     quiet, marked = (
-        build_answer(runs, INFO).comparisons[0].words.caveats
+        build_study_answer(runs, INFO).comparisons[0].words.caveats
         for runs in (study_runs(), [slowed(run) for run in study_runs()])
     )
     (caveat,) = set(marked) - set(quiet)

@@ -97,7 +97,9 @@ def test_every_finding_names_what_its_studies_have(finding: Finding) -> None:
         for point in check.points:
             wanted = SPEC["studies"][point.study]
             assert point.placement in wanted["placements"]
-            assert set(wanted["placements"]) <= set(study.load(wanted.get("study", point.study)).placements)
+            assert set(wanted["placements"]) <= set(
+                study.load_study(wanted.get("study", point.study)).placements
+            )
 
 
 def test_what_was_predicted_stands_beside_what_was_found() -> None:

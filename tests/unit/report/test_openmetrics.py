@@ -16,9 +16,9 @@ from support.paths import RECORDINGS, ROOT
 from support.recording_factory import write_recording
 from tierwise.cli import app
 from tierwise.model.placement import Role
-from tierwise.predict.savings import Savings, savings
+from tierwise.predict.time_savings import TimeSavings, time_savings_by_role
 from tierwise.recording.breakdown import Breakdown, break_down
-from tierwise.report.recording.openmetrics import FAMILIES, openmetrics
+from tierwise.report.recording.openmetrics import FAMILIES, openmetrics_text
 
 DASHBOARD = ROOT / "docs" / "how-to" / "grafana-dashboard.json"
 EVIL = 'a\\"\n# EOF\n{x="1"} 7'
@@ -36,8 +36,8 @@ def breakdown(tmp_path_factory: pytest.TempPathFactory) -> Breakdown:
 
 
 def metrics(breakdown: Breakdown, name: str = "rec") -> str:
-    saved = savings(predictor(), [Role.LOG, Role.DATA])
-    return openmetrics(breakdown, saved, {"recording": name}, 123.5, "2026-11-21T12:00:00Z")
+    saved = time_savings_by_role(predictor(), [Role.LOG, Role.DATA])
+    return openmetrics_text(breakdown, saved, {"recording": name}, 123.5, "2026-11-21T12:00:00Z")
 
 
 def test_every_family_is_emitted_with_its_unit_and_read_back(breakdown: Breakdown) -> None:
@@ -60,7 +60,7 @@ def test_every_family_is_emitted_with_its_unit_and_read_back(breakdown: Breakdow
 
 
 def test_a_value_that_is_not_known_has_no_sample(breakdown: Breakdown) -> None:
-    text = openmetrics(breakdown, Savings(refused="too short"), {}, None, "yesterday")
+    text = openmetrics_text(breakdown, TimeSavings(refused="too short"), {}, None, "yesterday")
     assert set(parsed(text)) == {"tierwise_time_share_ratio", "tierwise_cpu_busy_ratio"}
 
 

@@ -12,18 +12,22 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from support.fake_replay import REQUESTS, FakeReplay, about, predictor
-from tierwise.advise import AdviceOptions, Goal, Terms, advise
+from tierwise.advise import AdviceOptions, Goal, PaymentTerms, advise
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
-from tierwise.predict import ModelError, Predictor, Scenario, rank
+from tierwise.predict import ModelError, Predictor, Scenario, rank_placements
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
-from tierwise.report.charts.look import to_png
+from tierwise.report.charts.chart_style import to_png
 from tierwise.report.document import Document
-from tierwise.report.recording.advice import advice_document, fastest_sentence, further_sentences
-from tierwise.report.recording.decision_words import headline
-from tierwise.report.recording.prediction import answers_chart, prediction_document, ranking_document
+from tierwise.report.recording.advice_report import advice_document, fastest_sentence, further_sentences
+from tierwise.report.recording.decision_words import decision_headline
+from tierwise.report.recording.prediction_report import (
+    prediction_document,
+    predictions_chart,
+    ranking_document,
+)
 
 RUNNER = CliRunner()
 REC = "rec"
@@ -89,7 +93,7 @@ def test_a_run_that_is_not_reproduced_is_answered_and_said() -> None:
         prediction_document(of.run, of.as_recorded, of.predict([Scenario(placement={"log": "ram"})]))
     )
     assert "times the throughput" in text
-    assert "(+30%): the interval is wider for it" in text
+    assert "(+30\u00a0%): the interval is wider for it" in text
 
 
 def test_bounds_alone_are_called_bounds() -> None:
@@ -101,7 +105,7 @@ def test_bounds_alone_are_called_bounds() -> None:
 
 def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
     of = predictor(model_error=ModelError())
-    text = text_of(ranking_document(of.run, of.as_recorded, rank(of, ["nvme-dc", "sata-dc"])))
+    text = text_of(ranking_document(of.run, of.as_recorded, rank_placements(of, ["nvme-dc", "sata-dc"])))
     assert text.startswith(
         "Best of 8 placements: log on ssd-nvme-dc, data on ssd-nvme-dc, index on ssd-nvme-dc"
     )
@@ -119,23 +123,27 @@ def on_a_volume() -> Predictor:
 @pytest.mark.parametrize(
     ("devices", "budget", "goal", "terms"),
     [
-        (["nvme-dc"], None, "tps=900", Terms()),
-        (["nvme-dc", "gp3", "io2"], 20.0, "p99=2ms", Terms.parse(headroom="30%")),
-        (["gp3"], None, "tps=3000", Terms.parse(have="nvme-dc")),
-        (["gp3"], 5.0, "p50=10us", Terms.parse(years=3)),
-        (["nvme-dc"], None, "tps=10000", Terms()),
-        (["nvme-dc"], None, "tps=12000", Terms()),
-        (["7k2"], 1.0, None, Terms()),
-        (["st1"], None, None, Terms.parse(recorded_on="io2")),
+        (["nvme-dc"], None, "tps=900", PaymentTerms()),
+        (["nvme-dc", "gp3", "io2"], 20.0, "p99=2ms", PaymentTerms.parse(headroom="30%")),
+        (["gp3"], None, "tps=3000", PaymentTerms.parse(have="nvme-dc")),
+        (["gp3"], 5.0, "p50=10us", PaymentTerms.parse(years=3)),
+        (["nvme-dc"], None, "tps=10000", PaymentTerms()),
+        (["nvme-dc"], None, "tps=12000", PaymentTerms()),
+        (["7k2"], 1.0, None, PaymentTerms()),
+        (["st1"], None, None, PaymentTerms.parse(recorded_on="io2")),
     ],
     ids=["one", "budget", "owned", "far-goal", "likely", "unlikely", "nothing", "credit"],
 )
 def test_advice_in_words(
-    devices: list[str], budget: float | None, goal: str | None, terms: Terms, snapshot: SnapshotAssertion
+    devices: list[str],
+    budget: float | None,
+    goal: str | None,
+    terms: PaymentTerms,
+    snapshot: SnapshotAssertion,
 ) -> None:
     of = on_a_volume()
-    advice = advise(of, AdviceOptions(devices, budget, goal and Goal.parse(goal), terms or Terms()))
-    sentences = [headline(advice), *further_sentences(advice)]
+    advice = advise(of, AdviceOptions(devices, budget, goal and Goal.parse(goal), terms or PaymentTerms()))
+    sentences = [decision_headline(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
@@ -143,8 +151,8 @@ def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
-    advice = advise(on_a_volume(), AdviceOptions(["nvme-dc"], terms=Terms.parse(recorded_on="gp3")))
-    sentences = [headline(advice), *further_sentences(advice)]
+    advice = advise(on_a_volume(), AdviceOptions(["nvme-dc"], terms=PaymentTerms.parse(recorded_on="gp3")))
+    sentences = [decision_headline(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in sentences] == snapshot
 
 
@@ -155,7 +163,9 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
         'source = "offer of a dealer"\ndate = "2024-05"\n'
     )
     text = text_of(
-        advice_document(advise(predictor(), AdviceOptions(["nvme-dc"], terms=Terms.parse(prices=prices))))
+        advice_document(
+            advise(predictor(), AdviceOptions(["nvme-dc"], terms=PaymentTerms.parse(prices=prices)))
+        )
     )
     assert "for 8\u00a0CHF/month" in text and "$" not in text
     assert "CHF/month" in text and "worn out after" in text
@@ -164,7 +174,7 @@ def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -
 
 
 def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
-    sentence = headline(advise(predictor(), AdviceOptions(["7k2"]))).replace("\u00a0", " ")
+    sentence = decision_headline(advise(predictor(), AdviceOptions(["7k2"]))).replace("\u00a0", " ")
     assert sentence.startswith(
         "Nothing you can buy here helps: none of all 8 placements is faster, because 70 %"
     )
@@ -174,7 +184,7 @@ def test_with_nothing_to_gain_the_advice_says_what_else_would_help() -> None:
 def test_the_chart_can_be_drawn() -> None:
     of = predictor()
     answers = of.predict([Scenario(placement={"log": "nvme-dc"}), Scenario(memory_bytes=48 << 30)])
-    assert to_png(answers_chart(of.as_recorded, answers)).startswith(b"\x89PNG")
+    assert to_png(predictions_chart(of.as_recorded, answers)).startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("faked")
@@ -277,13 +287,13 @@ def test_a_prediction_says_what_a_restart_loses() -> None:
     text = text_of(prediction_document(of.run, of.as_recorded, answers))
     said = "Caution: a power cut or a restart of the machine loses the log, since ram is memory."
     assert text.count(said) == 1
-    ranked = rank(of, ["ram"])
+    ranked = rank_placements(of, ["ram"])
     assert "a restart of the machine loses" in text_of(ranking_document(of.run, of.as_recorded, ranked))
 
 
 def test_one_placement_is_not_the_best_of_many() -> None:
     of = predictor(model_error=ModelError())
-    ranked = rank(of, ["nvme-dc"])
+    ranked = rank_placements(of, ["nvme-dc"])
     assert ranked.tried == 1
     assert "Best of 1 placement: " in text_of(ranking_document(of.run, of.as_recorded, ranked))
 

@@ -13,24 +13,24 @@ from typer.testing import CliRunner
 from support.fake_replay import FakeReplay, predictor
 from support.paths import RECORDINGS
 from support.recording_factory import ONE_COMMIT, write_recording
-from tierwise.advise.alternatives import machine_notes
-from tierwise.advise.durability import DeathCounts
+from tierwise.advise.alternatives import machine_assumptions
+from tierwise.advise.durability import DeviceDeathCounts
 from tierwise.cli import app
 from tierwise.cli.output import print_document
-from tierwise.device_models.instances import Instance
+from tierwise.device_models.instances import CloudInstance
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.predict.replayer import Replayer
-from tierwise.predict.savings import Savings, savings
+from tierwise.predict.time_savings import TimeSavings, time_savings_by_role
 from tierwise.recording.breakdown import Breakdown, break_down
-from tierwise.report.charts.look import to_png
-from tierwise.report.recording.profile import (
+from tierwise.report.charts.chart_style import to_png
+from tierwise.report.recording.profile_report import (
     common_directory,
-    described_profile,
     profile_chart,
     profile_document,
+    profile_in_words,
     profile_page,
-    recorded_text,
+    recording_extent_text,
 )
 from tierwise.report.render import to_html_page
 
@@ -45,16 +45,16 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_count_of_one_is_no_plural(breakdown: Breakdown) -> None:
     one = breakdown.model_copy(update={"cores": 1, "bursts": 1})
-    text = recorded_text(one)
+    text = recording_extent_text(one)
     assert "in 1 burst;" in text and " of 1 core;" in text
     assert (
         "0 of 1 death lost"
-        in DeathCounts(
+        in DeviceDeathCounts(
             engine="postgres", role=Role.LOG, deaths=1, as_is=1, salvaged=0, never=0, lost=0, damaged=0
         ).words
     )
-    small = Instance(name="small", source="made up here", iops=1000, mb_per_s=100, vcpus=1)
-    (note,) = machine_notes([small], 2)
+    small = CloudInstance(name="small", source="made up here", iops=1000, mb_per_s=100, vcpus=1)
+    (note,) = machine_assumptions([small], 2)
     assert note.startswith("small has 1 processor and the recorded machine 2")
 
 
@@ -63,7 +63,7 @@ def breakdown(directory: Path) -> Breakdown:
     return break_down(directory)
 
 
-def text_of(breakdown: Breakdown, saved: Savings, *warnings: str) -> str:
+def text_of(breakdown: Breakdown, saved: TimeSavings, *warnings: str) -> str:
     with (console := Console(width=160)).capture() as captured:
         print_document(profile_document(breakdown, saved, warnings), console)
     return captured.get()
@@ -97,7 +97,7 @@ def test_the_log_is_what_the_session_waited_for(breakdown: Breakdown) -> None:
 def test_what_removal_saves_is_replayed_not_added_up(breakdown: Breakdown) -> None:
     waits = [{"category": "log_device", "role": "log", "time_us": 4000.0}]
     of = predictor(FakeReplay(demands={"server_cpu_us": 200.0, "waits": waits}))
-    saved = savings(of, [Role.LOG, Role.DATA])
+    saved = time_savings_by_role(of, [Role.LOG, Role.DATA])
     assert [row.role for row in saved.rows] == ["log", "data", "all"]
     # A request takes the fake 4 ms (1 of the log, 0.5 of data, 0.2 of the index), or 1 ms on another device;
     # a transaction takes 0.2 ms of CPU besides.
@@ -113,7 +113,9 @@ def test_what_removal_saves_is_replayed_not_added_up(breakdown: Breakdown) -> No
 
 
 def test_savings_of_a_run_that_is_not_reproduced_are_unsure_and_said_to_be(breakdown: Breakdown) -> None:
-    sure, saved = (savings(predictor(FakeReplay(error=error)), [Role.LOG]) for error in (0.0, 0.3))
+    sure, saved = (
+        time_savings_by_role(predictor(FakeReplay(error=error)), [Role.LOG]) for error in (0.0, 0.3)
+    )
     widths = [
         saving.rows[0].speedup.high / saving.rows[0].speedup.low
         for saving in (sure, saved)
@@ -130,11 +132,11 @@ def test_the_chart_shows_roles_below_parts(breakdown: Breakdown) -> None:
     assert "sessions, by role" in drawn
     assert "clients, by role" not in drawn
     assert to_png(profile_chart(breakdown)).startswith(b"\x89PNG")
-    assert "sessions: on CPU 20\u00a0%, log device 80\u00a0%" in described_profile(breakdown)
+    assert "sessions: on CPU 20\u00a0%, log device 80\u00a0%" in profile_in_words(breakdown)
 
 
 def test_the_page_opens_offline(breakdown: Breakdown) -> None:
-    page = to_html_page(profile_page("rec", breakdown, Savings(), ["one <odd> warning"]))
+    page = to_html_page(profile_page("rec", breakdown, TimeSavings(), ["one <odd> warning"]))
     assert "Where the time went" in page
     assert "one &lt;odd&gt; warning" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
@@ -162,7 +164,7 @@ def test_the_page_has_the_verdict_on_the_recording(tmp_path: Path) -> None:
 def test_a_recording_without_rows_has_a_profile(tmp_path: Path) -> None:
     empty: dict[str, list[tuple[object, ...]]] = {name: [] for name in ONE_COMMIT}
     breakdown = break_down(write_recording(tmp_path / "rec", empty))
-    assert "No thread was seen." in text_of(breakdown, Savings())
+    assert "No thread was seen." in text_of(breakdown, TimeSavings())
     assert to_png(profile_chart(breakdown)).startswith(b"\x89PNG")
 
 

@@ -11,26 +11,26 @@ from syrupy.assertion import SnapshotAssertion
 
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, PLACEMENTS, Make, run, study_runs
-from tierwise.lab.analysis.answer import Answer, build_answer
+from tierwise.lab.analysis.study_answer import StudyAnswer, build_study_answer
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.model.statistics import Verdict
+from tierwise.model.statistics import RatioVerdict
 from tierwise.results import ColdStart, PaperValue, RunResult, WarmFile
 
 
-def only(answer: Answer) -> Any:
+def only(answer: StudyAnswer) -> Any:
     (comparison,) = answer.comparisons
     return comparison
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_words(outcome: str, snapshot: SnapshotAssertion) -> None:
-    words = only(build_answer(OUTCOMES[outcome], INFO)).words
+    words = only(build_study_answer(OUTCOMES[outcome], INFO)).words
     assert [words.headline, *words.caveats] == snapshot
 
 
 def test_whole_answer(snapshot: SnapshotAssertion) -> None:
-    dumped = build_answer(study_runs(), INFO).model_dump(mode="json", exclude={"study": True})
+    dumped = build_study_answer(study_runs(), INFO).model_dump(mode="json", exclude={"study": True})
     assert rounded(dumped) == snapshot
 
 
@@ -45,11 +45,11 @@ def rounded(value: Any) -> Any:
 
 def test_no_run_at_all_is_an_error() -> None:
     with pytest.raises(TierwiseError, match="no finished run"):
-        build_answer([], INFO)
+        build_study_answer([], INFO)
 
 
 def test_speedup_is_baseline_over_placement() -> None:
-    rows = {row.placement: row for row in only(build_answer(study_runs(noise=1e-9), INFO)).rows}
+    rows = {row.placement: row for row in only(build_study_answer(study_runs(noise=1e-9), INFO)).rows}
     assert rows["log-ssd"].speedup.estimate == pytest.approx(41.9 / 5.31, rel=1e-6)
     assert rows["all-ssd"].further.estimate == pytest.approx(5.31 / 5.24, rel=1e-6)
     assert rows["all-hdd"].speedup is None
@@ -63,7 +63,7 @@ def test_unequal_work_is_compared_by_rate() -> None:
         run(Make("log-ssd", 60.0, 1, 2, transactions=60_000)),
         run(Make("log-ssd", 60.0, 2, 4, transactions=60_600)),
     ]
-    comparison = only(build_answer(runs, INFO))
+    comparison = only(build_study_answer(runs, INFO))
     assert comparison.measure == "rate"
     assert comparison.rows[1].speedup.estimate == pytest.approx(10, rel=0.01)
 
@@ -71,7 +71,7 @@ def test_unequal_work_is_compared_by_rate() -> None:
 def test_invalid_and_failed_runs_count_for_nothing() -> None:
     absurd = run(Make("log-ssd", 9_999.0, 9, 16, status="invalid", problems=["too late"]))
     broken = run(Make("log-ssd", 1.0, 10, 17, status="failed", problems=["died"]))
-    plain, more = (only(build_answer(study_runs() + extra, INFO)) for extra in ([], [absurd, broken]))
+    plain, more = (only(build_study_answer(study_runs() + extra, INFO)) for extra in ([], [absurd, broken]))
     assert more.rows[1].speedup == plain.rows[1].speedup
     assert (more.rows[1].summary.ok, more.rows[1].summary.invalid, more.rows[1].summary.failed) == (5, 1, 1)
     assert {left.status for left in more.validity.left_out} == {"invalid", "failed"}
@@ -91,7 +91,7 @@ def test_what_stayed_warm_is_a_caveat() -> None:
     runs = [
         study_run.model_copy(update={"cold_start": starts.get(study_run.placement)}) for study_run in before
     ]
-    plain, after = build_answer(before, INFO), build_answer(runs, INFO)
+    plain, after = build_study_answer(before, INFO), build_study_answer(runs, INFO)
     *others, caveat = only(after).words.caveats
     assert others == only(plain).words.caveats
     assert caveat == (
@@ -109,7 +109,7 @@ def test_what_stayed_warm_is_a_caveat() -> None:
 def test_engines_and_settings_are_compared_apart() -> None:
     runs = [*study_runs(setting={"clients": "1"}), *study_runs(setting={"clients": "10"})]
     runs += study_runs(engine="mariadb")
-    answer = build_answer(runs, INFO)
+    answer = build_study_answer(runs, INFO)
     assert [comparison.label for comparison in answer.comparisons] == [
         "mariadb",
         "postgres, clients 1",
@@ -125,7 +125,7 @@ def test_same_real_directory_is_the_same_device() -> None:
             update={"devices": [d.model_copy(update=real) for d in run_result.devices]}
         )
 
-    comparison = only(build_answer([on_own_storage(study_run) for study_run in study_runs()], INFO))
+    comparison = only(build_study_answer([on_own_storage(study_run) for study_run in study_runs()], INFO))
     assert not any(row.moved for row in comparison.rows)
     assert "same devices" in comparison.words.caveats[-1]
 
@@ -133,7 +133,9 @@ def test_same_real_directory_is_the_same_device() -> None:
 def test_paper_is_compared_ratio_by_ratio_in_its_own_unit() -> None:
     extra = PaperValue(placement="all-hdd", what="mood", value=3, unit="smiles", source="nobody")
     info = INFO.model_copy(update={"paper": [*INFO.paper, extra]})
-    rows = {(row.what, row.placement): row for row in only(build_answer(study_runs(noise=1e-9), info)).paper}
+    rows = {
+        (row.what, row.placement): row for row in only(build_study_answer(study_runs(noise=1e-9), info)).paper
+    }
     elapsed = rows["elapsed", "log-ssd"]
     assert elapsed.paper_ratio == pytest.approx(42.18 / 34.22)
     assert elapsed.our_ratio == pytest.approx(41.9 / 5.31, rel=1e-6)
@@ -147,7 +149,7 @@ def test_conditions_tell_what_differed() -> None:
     engine = runs[3].engine
     other = engine.model_copy(update={"settings": engine.settings | {"fsync": "off", "port": "5433"}})
     runs[3] = runs[3].model_copy(update={"engine": other})
-    conditions = build_answer(runs, INFO).conditions
+    conditions = build_study_answer(runs, INFO).conditions
     (setting,) = conditions.settings
     assert setting.varied == {"fsync": ["on", "off"], "port": ["(not set)", "5433"]}
     assert setting.common["shared_buffers"] == "512MB"
@@ -169,12 +171,12 @@ run_strategy = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(run_strategy, min_size=1, max_size=25))
 def test_never_claims_what_the_intervals_do_not_show(makes: list[Make]) -> None:
-    comparison = only(build_answer([run(make) for make in makes], INFO))
+    comparison = only(build_study_answer([run(make) for make in makes], INFO))
     rows = {row.placement: row for row in comparison.rows}
     text = " ".join([comparison.words.headline, *comparison.words.caveats])
     assert comparison.words.finding.endswith(".") and "None" not in text and "nan" not in text
     if comparison.first is None:
-        assert not any(row.verdict is Verdict.FASTER for row in rows.values())
+        assert not any(row.verdict is RatioVerdict.FASTER for row in rows.values())
         assert not comparison.words.advice.startswith("Move")
     else:
         first = rows[comparison.first]
@@ -200,5 +202,7 @@ def test_writes_through_an_emulated_disk_with_a_cache_are_named(
         devices = [device.changed(write_cache=cached) for device in run_result.devices]
         return run_result.model_copy(update={"engine": engine, "devices": devices})
 
-    caveats = only(build_answer([with_setting(study_run) for study_run in study_runs()], INFO)).words.caveats
+    caveats = only(
+        build_study_answer([with_setting(study_run) for study_run in study_runs()], INFO)
+    ).words.caveats
     assert [f"{name} = {value}" in text and "FUA" in text for text in caveats].count(True) == int(expected)

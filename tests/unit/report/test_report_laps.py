@@ -14,29 +14,29 @@ from support.html import Page
 from support.lap_results import LAP_INFO, LAPS_S, SWEEP_INFO, lap_runs, sweep_runs
 from support.results_factory import INFO, study_runs
 from tierwise.cli.output import print_document
-from tierwise.lab.analysis.answer import Answer, build_answer
-from tierwise.lab.analysis.paper import swept_rows
+from tierwise.lab.analysis.paper_figures import paper_sweep_rows
+from tierwise.lab.analysis.study_answer import StudyAnswer, build_study_answer
 from tierwise.lab.cli import report
-from tierwise.lab.report.charts.comparison import figures_of, figures_of_sweep, ratios_figure
-from tierwise.lab.report.study.document import answer_document
-from tierwise.lab.report.study.page import Chapter, answer_page, combined_page
+from tierwise.lab.report.charts.study_charts import study_figures, sweep_figures, sweep_ratios_figure
+from tierwise.lab.report.study.study_document import study_answer_document
+from tierwise.lab.report.study.study_page import StudyChapter, combined_studies_page, study_answer_page
 from tierwise.model.errors import TierwiseError
-from tierwise.model.statistics import Bound, Verdict
+from tierwise.model.statistics import BoundKind, RatioVerdict
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
 from tierwise.results import PaperValue, RunResult, StudyInfo
-from tierwise.results.files import append_record, write_study_info
+from tierwise.results.result_files import append_record, write_study_info
 
 QUERIES = {f"q{n}": 0.05 * n for n in range(1, 23)}
 
 
-def answer_of(runs: list[RunResult], info: StudyInfo = LAP_INFO) -> Answer:
-    return build_answer(runs, info)
+def answer_of(runs: list[RunResult], info: StudyInfo = LAP_INFO) -> StudyAnswer:
+    return build_study_answer(runs, info)
 
 
-def shown(answer: Answer) -> str:
+def shown(answer: StudyAnswer) -> str:
     console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
-    print_document(answer_document(answer), console)
+    print_document(study_answer_document(answer), console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 
@@ -60,12 +60,14 @@ def test_a_capped_lap_is_never_taken_for_one_that_ended() -> None:
     (comparison,) = answer_of(lap_runs(cap_s=0.7)).comparisons
     laps = {lap.label: lap for lap in comparison.laps}
     delete = laps["delete"].cell("all-ssd")
-    assert delete is not None and delete.speedup is not None and delete.speedup.bound is Bound.AT_LEAST
-    assert delete.verdict is Verdict.FASTER and delete.speedup.estimate == pytest.approx(0.7 / 0.36, rel=0.05)
+    assert delete is not None and delete.speedup is not None and delete.speedup.bound is BoundKind.AT_LEAST
+    assert delete.verdict is RatioVerdict.FASTER and delete.speedup.estimate == pytest.approx(
+        0.7 / 0.36, rel=0.05
+    )
     write = laps["write"].cell("log-ssd")
     assert write is not None and write.speedup is None and laps["write"].slowest_s is None
     base = comparison.rows[0].summary
-    assert base.capped == 5 and base.elapsed is not None and base.elapsed.bound is Bound.AT_LEAST
+    assert base.capped == 5 and base.elapsed is not None and base.elapsed.bound is BoundKind.AT_LEAST
     assert base.rate is None
 
 
@@ -73,7 +75,7 @@ def test_placements_that_the_engine_cannot_honour_are_named() -> None:
     info = LAP_INFO.model_copy(update={"skipped": {"undo-ssd": "this engine has no undo"}})
     answer = answer_of(lap_runs(repeats=1), info)
     assert "Not run: undo-ssd: this engine has no undo" in " ".join(shown(answer).split())
-    page = to_html_page(combined_page([Chapter("bahrain", info.question, answer, "")]))
+    page = to_html_page(combined_studies_page([StudyChapter("bahrain", info.question, answer, "")]))
     assert "this engine has no undo" in page
 
 
@@ -117,7 +119,7 @@ def test_paper_beside_laps_and_points_of_a_sweep() -> None:
         placement="all-hdd", setting={"memory": "1G"}, what="elapsed", value=9, unit="s", source="x"
     )
     info = SWEEP_INFO.model_copy(update={"paper": [figure]})
-    answer = build_answer(sweep_runs({"64M": 1.0, "1G": 0.5}, repeats=3), info)
+    answer = build_study_answer(sweep_runs({"64M": 1.0, "1G": 0.5}, repeats=3), info)
     assert [len(comparison.paper) for comparison in answer.comparisons] == [0, 1]
 
 
@@ -127,8 +129,8 @@ def test_paper_along_a_sweep_is_a_ratio_to_the_least_value() -> None:
         for m, v in (("64M", 10), ("1G", 5))
     ]
     info = SWEEP_INFO.model_copy(update={"paper": figures})
-    answer = build_answer(sweep_runs({"64M": 1.0, "1G": 0.25}, repeats=3), info)
-    (row,) = swept_rows(answer.sweeps[0], answer.figures_along(answer.sweeps[0]), info)
+    answer = build_study_answer(sweep_runs({"64M": 1.0, "1G": 0.25}, repeats=3), info)
+    (row,) = paper_sweep_rows(answer.sweeps[0], answer.figures_along(answer.sweeps[0]), info)
     assert (row.base, row.paper_ratio, row.our_ratio) == ("memory 64M", 2, pytest.approx(4))
 
 
@@ -153,7 +155,7 @@ def test_sweeps_of_load_and_work_are_not_judged_and_times_of_other_work_have_no_
     (sweep,) = answer_of(runs, LAP_INFO).sweeps
     assert sweep.anomalies == [] and len(sweep.values) == 2
     assert not [point for line in sweep.lines for point in line.points if point.ratio]
-    assert ratios_figure(sweep, "all-hdd", 1) is None
+    assert sweep_ratios_figure(sweep, "all-hdd", 1) is None
 
 
 def test_scores_stand_beside_placements_and_over_sweeps() -> None:
@@ -170,7 +172,7 @@ def test_scores_stand_beside_placements_and_over_sweeps() -> None:
 def page() -> Page:
     """A page of capped laps over a sweep: everything that only laps have."""
     runs = sweep_runs({"64M": 1.0, "1G": 1.3}, repeats=3)
-    return Page(to_html_page(answer_page(build_answer(runs, SWEEP_INFO))))
+    return Page(to_html_page(study_answer_page(build_study_answer(runs, SWEEP_INFO))))
 
 
 def test_page_shows_laps_counters_proof_and_sweep(page: Page) -> None:
@@ -192,7 +194,7 @@ def test_page_shows_laps_counters_proof_and_sweep(page: Page) -> None:
 def test_bars_of_capped_queries_are_hollow_and_say_so(look: object) -> None:
     times = {"all-hdd": QUERIES, "all-ssd": {name: t / 3 for name, t in QUERIES.items()}}
     (comparison,) = answer_of(lap_runs(times, repeats=2, cap_s=0.9)).comparisons
-    figures = figures_of(comparison)
+    figures = study_figures(comparison)
     assert "laps-normalised" not in figures, "22 queries are read on the log scale"
     svg = to_svg(figures["laps"].draw(look), "x", "d")  # type: ignore[arg-type]
     assert svg.count(">≥ 900 ms, capped<") == 5
@@ -203,7 +205,7 @@ def test_bars_of_capped_queries_are_hollow_and_say_so(look: object) -> None:
 @pytest.mark.usefixtures("drawn")
 def test_marks_of_anomalies_are_drawn() -> None:
     (sweep,) = answer_of(sweep_runs({"64M": 1.0, "1G": 1.3}, repeats=3), SWEEP_INFO).sweeps
-    svg = to_svg(figures_of_sweep(sweep, "all-hdd")["levels"].draw(PAGE_WIDE), "x", "d")
+    svg = to_svg(sweep_figures(sweep, "all-hdd")["levels"].draw(PAGE_WIDE), "x", "d")
     assert svg.count(">▲<") == 3
 
 
@@ -221,15 +223,15 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     empty = tmp_path / "crud" / "latest"
     empty.mkdir(parents=True)
     write_study_info(empty / report.STUDY_FILE, LAP_INFO.model_copy(update={"name": "crud"}))
-    assert report.studies_in(tmp_path) == [failed, empty, latest]
-    assert report.studies_in(latest) == []
-    for unheeded in ({"png": tmp_path / "png"}, {"format": report.Format.JSON}):
+    assert report.latest_studies_in(tmp_path) == [failed, empty, latest]
+    assert report.latest_studies_in(latest) == []
+    for unheeded in ({"png": tmp_path / "png"}, {"format": report.OutputFormat.JSON}):
         with pytest.raises(TierwiseError, match="holds the results of 3 studies"):
             report.report(tmp_path, **unheeded)  # type: ignore[arg-type]
 
     missing = tmp_path / "melbourne" / "latest"
-    chapters = [report.chapter_of(directory) for directory in (latest, failed, empty, missing)]
-    out = report.write_combined_report([*chapters, Chapter("dss-load", problem="no room")], tmp_path)
+    chapters = [report.study_chapter_of(directory) for directory in (latest, failed, empty, missing)]
+    out = report.write_combined_report([*chapters, StudyChapter("dss-load", problem="no room")], tmp_path)
     assert out == tmp_path / "report.html"
     page = Page(out.read_text("utf-8"))
     assert len(page.all("article")) == 5
@@ -248,7 +250,9 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
 
 def test_contents_of_many_studies_name_findings() -> None:
     text = to_html_page(
-        combined_page([Chapter("bahrain", LAP_INFO.question, answer_of(lap_runs(repeats=3)), "")])
+        combined_studies_page(
+            [StudyChapter("bahrain", LAP_INFO.question, answer_of(lap_runs(repeats=3)), "")]
+        )
     )
     contents = text[text.index("<nav") : text.index("</nav>")]
     assert "bahrain" in contents and "times faster" in contents

@@ -10,17 +10,17 @@ from support import drawings
 from support.html import Page
 from support.outcomes import OUTCOMES
 from support.results_factory import INFO, study_runs
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.report.charts.comparison import figures_of
-from tierwise.lab.report.study.page import answer_page
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.report.charts.study_charts import study_figures
+from tierwise.lab.report.study.study_page import study_answer_page
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
-from tierwise.report.palette import DARK, LIGHT, placement_names
+from tierwise.report.palette import DARK, LIGHT, placement_colour_names
 from tierwise.report.render import to_html_page
 from tierwise.results import RunResult
 
 
 def page_of(runs: list[RunResult]) -> str:
-    return to_html_page(answer_page(build_answer(runs, INFO)))
+    return to_html_page(study_answer_page(build_study_answer(runs, INFO)))
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +103,8 @@ def test_what_no_one_measured_is_absent_and_said_to_be() -> None:
 
 @pytest.mark.usefixtures("drawn")
 def test_charts_hold_their_width_and_their_labels() -> None:
-    (comparison,) = build_answer(study_runs(), INFO).comparisons
-    for figure in figures_of(comparison).values():
+    (comparison,) = build_study_answer(study_runs(), INFO).comparisons
+    for figure in study_figures(comparison).values():
         for look in (PAGE_WIDE, PAGE_NARROW):
             svg = to_svg(figure.draw(look), "x", "d")
             assert f'width="{look.width_px}"' in svg
@@ -113,7 +113,7 @@ def test_charts_hold_their_width_and_their_labels() -> None:
 
 def test_a_placement_keeps_its_colour_and_the_baseline_is_grey() -> None:
     names = [f"p{i}" for i in range(9)]
-    colours = placement_names(names, "p3")
+    colours = placement_colour_names(names, "p3")
     assert colours["p3"] == "baseline"
     assert len({colours[name] for name in names[:7]}) == 7
     assert set(colours.values()) <= set(LIGHT)
@@ -132,8 +132,8 @@ def test_real_devices_show_their_totals() -> None:
 
 @pytest.mark.usefixtures("drawn")
 def test_interval_bars_end_where_the_interval_ends() -> None:
-    (comparison,) = build_answer(study_runs(), INFO).comparisons
-    svg = to_svg(figures_of(comparison)["speedup"].draw(PAGE_WIDE), "x", "d")
+    (comparison,) = build_study_answer(study_runs(), INFO).comparisons
+    svg = to_svg(study_figures(comparison)["speedup"].draw(PAGE_WIDE), "x", "d")
     assert 'stroke-width="9"' in svg and 'stroke-linecap="round"' not in svg
 
 
@@ -141,6 +141,6 @@ def test_interval_bars_end_where_the_interval_ends() -> None:
 def test_marks_of_invalid_runs_can_be_seen_on_both_grounds() -> None:
     runs = study_runs()
     runs[3] = runs[3].model_copy(update={"status": "invalid", "problems": ["too late"]})
-    (comparison,) = build_answer(runs, INFO).comparisons
-    svg = to_svg(figures_of(comparison)["order"].draw(PAGE_WIDE), "x", "d")
+    (comparison,) = build_study_answer(runs, INFO).comparisons
+    svg = to_svg(study_figures(comparison)["order"].draw(PAGE_WIDE), "x", "d")
     assert "invalid" in svg and not re.search(r'(fill|stroke)="(black|#000)', svg)

@@ -11,11 +11,11 @@ import pytest
 from support.html import Page
 from support.results_factory import INFO, study_runs
 from tierwise.device_models import profiles
-from tierwise.lab.analysis.answer import Comparison, build_answer
-from tierwise.lab.analysis.sets import compare_sets
-from tierwise.lab.analysis.summary import cost_per_month
-from tierwise.lab.report.charts.comparison import figures_of
-from tierwise.lab.report.study.page import answer_page
+from tierwise.lab.analysis.placement_summary import cost_per_month
+from tierwise.lab.analysis.results_comparison import compare_results
+from tierwise.lab.analysis.study_answer import PlacementComparison, build_study_answer
+from tierwise.lab.report.charts.study_charts import study_figures
+from tierwise.lab.report.study.study_page import study_answer_page
 from tierwise.model.placement import Role
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 from tierwise.report.render import to_html_page
@@ -32,15 +32,15 @@ def of_fixed_duration(run: RunResult) -> RunResult:
     )
 
 
-def only(runs: list[RunResult]) -> Comparison:
-    (comparison,) = build_answer(runs, INFO).comparisons
+def only(runs: list[RunResult]) -> PlacementComparison:
+    (comparison,) = build_study_answer(runs, INFO).comparisons
     return comparison
 
 
 @pytest.mark.usefixtures("drawn")
 def test_runs_of_fixed_duration_are_never_faster() -> None:
-    answer = build_answer([of_fixed_duration(run) for run in study_runs()], INFO)
-    text = " ".join(Page(to_html_page(answer_page(answer))).text.split())
+    answer = build_study_answer([of_fixed_duration(run) for run in study_runs()], INFO)
+    text = " ".join(Page(to_html_page(study_answer_page(answer))).text.split())
     assert "faster" not in text and "Times the rate of all-hdd" in text
     assert "gives order entry 7.8 times the rate" in text
     (comparison,) = answer.comparisons
@@ -59,7 +59,7 @@ def test_sets_of_fixed_duration_are_compared_by_rate() -> None:
         )
         for run in rates
     ]
-    assert "log-ssd: B does 2.0 times the rate of A" in compare_sets(rates, twice, ("a", "b")).headline
+    assert "log-ssd: B does 2.0 times the rate of A" in compare_results(rates, twice, ("a", "b")).headline
 
 
 def test_one_share_is_one_figure_everywhere() -> None:
@@ -139,7 +139,7 @@ def test_axes_have_plain_numbers(look: Any) -> None:
         }
         return run.model_copy(update={"io": io})
 
-    figures = figures_of(only([busier(run) for run in study_runs(repeats=1)]))
+    figures = study_figures(only([busier(run) for run in study_runs(repeats=1)]))
     labels = [
         text
         for figure in figures.values()

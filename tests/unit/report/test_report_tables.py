@@ -13,20 +13,21 @@ from typer.testing import CliRunner
 
 from support.results_factory import INFO, study_runs
 from tierwise.cli.output import print_document
-from tierwise.lab.analysis.answer import build_answer
+from tierwise.lab.analysis.study_answer import build_study_answer
 from tierwise.lab.cli import report
-from tierwise.lab.report.study.document import answer_document
+from tierwise.lab.report.study.study_document import study_answer_document
 from tierwise.model.errors import TierwiseError
-from tierwise.report.document import Cell, table
+from tierwise.report.document import Cell, Column, Section, Table, Text, Tone, empty_table
+from tierwise.report.render import to_markdown
 from tierwise.results import RunResult, StudyInfo
-from tierwise.results.files import append_record, write_study_info
+from tierwise.results.result_files import append_record, write_study_info
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def shown(runs: list[RunResult], info: StudyInfo = INFO, columns: int = 80) -> str:
     console = Console(width=columns, file=io.StringIO(), force_terminal=True, color_system=None)
-    print_document(answer_document(build_answer(runs, info)), console)
+    print_document(study_answer_document(build_study_answer(runs, info)), console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 
@@ -50,7 +51,7 @@ def test_table_fits_80_columns(runs: list[RunResult], snapshot: SnapshotAssertio
 
 
 def test_a_name_of_any_characters_is_one_line_and_whole() -> None:
-    listing = table([], ["size"], names=["recording"])
+    listing = empty_table([], ["size"], names=["recording"])
     for name in ("two\nlines", "red\x1b[31mend"):
         listing.add(Cell(name), Cell("1 KiB"))
     console = Console(width=20, file=io.StringIO())
@@ -88,14 +89,29 @@ def test_command_prints_the_answer_and_writes_page_and_pictures(results_dir: Pat
 
 def test_missing_results_are_an_error_with_a_fix(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"study\.json"):
-        report.read_study(tmp_path)
+        report.read_study_results(tmp_path)
     write_study_info(tmp_path / report.STUDY_FILE, INFO)
     with pytest.raises(TierwiseError, match=r"results\.jsonl"):
-        report.read_study(tmp_path)
+        report.read_study_results(tmp_path)
 
 
 def test_page_that_cannot_be_written_is_an_error(results_dir: Path) -> None:
     (results_dir / report.REPORT_FILE).mkdir()
     with pytest.raises(TierwiseError, match=r"report\.html"):
-        answer = build_answer(*report.read_study(results_dir))
-        report.write_report(answer, results_dir / report.REPORT_FILE)
+        answer = build_study_answer(*report.read_study_results(results_dir))
+        report.write_study_page(answer, results_dir / report.REPORT_FILE)
+
+
+def test_a_title_stands_apart_from_the_text_before_it() -> None:
+    """The text of ``fleet --share`` ran on into the title of its next section."""
+    console = Console(width=80, file=io.StringIO())
+    print_document([Text("Before."), Section("Title", [Text("After.")], label="Label")], console)
+    printed: str = console.file.getvalue()  # type: ignore[attr-defined]
+    assert printed == "Before.\n\nLabel\nTitle\nAfter.\n"
+
+
+def test_names_are_no_markup_in_markdown() -> None:
+    table = Table([Column("file")], [[Cell("[log](https://example.com) <img src=x>")]])
+    markdown = to_markdown([Text("at <b>least</b> 3 < 4", Tone.WARNING), table])
+    assert markdown.startswith(r"at \<b>least\</b> 3 < 4")
+    assert r"[log]\(https://example.com) \<img src=x>" in markdown

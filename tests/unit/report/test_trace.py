@@ -14,8 +14,8 @@ from support.paths import RECORDINGS
 from support.recording_factory import ONE_COMMIT, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import Recording, redact
-from tierwise.report.recording.trace import trace
+from tierwise.recording import Recording, redact_recording
+from tierwise.report.recording.perfetto import perfetto_trace
 
 EXAMPLE = RECORDINGS / "order-entry"
 EVIL = 'p"\n</script>\u202e{{'
@@ -85,7 +85,7 @@ def events_of(text: str, phase: str) -> list[dict[str, Any]]:
 
 
 def test_a_commit_is_on_its_tracks(tmp_path: Path) -> None:
-    made = trace(Recording.open(write_recording(tmp_path / "rec")))
+    made = perfetto_trace(Recording.open(write_recording(tmp_path / "rec")))
     checked(made.text)
     assert (made.events, made.of_events) == (11, 11)
     slices = {
@@ -107,16 +107,16 @@ def test_a_commit_is_on_its_tracks(tmp_path: Path) -> None:
     "about", sorted(RECORDINGS.glob("*/about.json")), ids=lambda about_file: about_file.parent.name
 )
 def test_shipped_recordings_are_valid_traces(about: Path) -> None:
-    made = trace(Recording.open(about.parent), limit=20_000)
+    made = perfetto_trace(Recording.open(about.parent), limit=20_000)
     events = checked(made.text)
     assert 0 < made.events <= 20_000
     assert events["otherData"]["events"] == made.events <= made.of_events
 
 
 def test_a_cut_trace_has_all_tracks_up_to_the_same_moment(tmp_path: Path) -> None:
-    every = trace(Recording.open(EXAMPLE), limit=5_000_000)
+    every = perfetto_trace(Recording.open(EXAMPLE), limit=5_000_000)
     assert every.events == every.of_events
-    cut = trace(Recording.open(EXAMPLE), limit=1_000)
+    cut = perfetto_trace(Recording.open(EXAMPLE), limit=1_000)
     assert 900 < cut.events <= 1_000 and cut.of_events == every.of_events
     begun = ("X", "b")
     last = max(event["ts"] for phase in begun for event in events_of(cut.text, phase))
@@ -134,7 +134,7 @@ def test_asynchronous_calls_may_overlap(tmp_path: Path) -> None:
         (1, 0, 1_000_000, 9_000_000, "sync", 0, None, 0, False, False),
         (2, 0, 600_000, 2_000_000, "write", 0, 8192, 8192, True, True),
     ]
-    made = trace(Recording.open(write_recording(tmp_path / "rec", {**ONE_COMMIT, "calls": calls})))
+    made = perfetto_trace(Recording.open(write_recording(tmp_path / "rec", {**ONE_COMMIT, "calls": calls})))
     checked(made.text)
     own = [event for event in events_of(made.text, "b") if event["cat"] == "asynchronous call"]
     assert [event["args"].get("failed") for event in own] == [None, True]
@@ -146,16 +146,16 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
         "threads": [(0, 10, 10, EVIL, "session"), (1, 20, 20, "client", "client")],
         "files": [(0, f"/d/{EVIL}", "log", 0, 0), (1, "socket:[7]", None, None, 0)],
     }
-    made = trace(Recording.open(write_recording(tmp_path / "rec", rows)))
+    made = perfetto_trace(Recording.open(write_recording(tmp_path / "rec", rows)))
     checked(made.text)
     assert all(line.isprintable() for line in made.text.splitlines())
 
 
 def test_a_redacted_recording_exports_no_path(tmp_path: Path) -> None:
-    open_ = trace(Recording.open(EXAMPLE), limit=2_000)
+    open_ = perfetto_trace(Recording.open(EXAMPLE), limit=2_000)
     assert any("file" in event["args"] for event in events_of(open_.text, "X"))
-    redact(EXAMPLE, tmp_path / "redacted")
-    hidden = trace(Recording.open(tmp_path / "redacted"), limit=2_000)
+    redact_recording(EXAMPLE, tmp_path / "redacted")
+    hidden = perfetto_trace(Recording.open(tmp_path / "redacted"), limit=2_000)
     checked(hidden.text)
     assert hidden.events == open_.events
     every = [*events_of(hidden.text, "X"), *events_of(hidden.text, "b")]

@@ -12,32 +12,32 @@ from typer.testing import CliRunner
 from support.fake_replay import FakeReplay, about
 from support.fake_replay import predictor as fake_predictor
 from support.fleet_factory import advised, database, option
-from tierwise.advise import AdviceOptions, Terms, advise
+from tierwise.advise import AdviceOptions, PaymentTerms, advise
 from tierwise.cli import app
-from tierwise.fleet.catalogue import RecordingAt
-from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
+from tierwise.fleet.database_options import DatabaseOptions, DatabaseOptionsTask, database_options
+from tierwise.fleet.fleet_databases import RecordingLocation
 from tierwise.predict import Predictor
 from tierwise.predict.replayer import Replayer
-from tierwise.predict.usability import usability
+from tierwise.predict.usability import judge_usability
 from tierwise.recording import Recording
-from tierwise.report.advice import advice_page, subject
+from tierwise.report.advice import advice_page, survey_advice
 from tierwise.report.document import Text
-from tierwise.report.fleet import fleet_document, fleet_page
-from tierwise.report.recording.advice import advice_document
+from tierwise.report.fleet_report import fleet_document, fleet_page
+from tierwise.report.recording.advice_report import advice_document
 from tierwise.report.render import to_html_page
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "recordings"
 STRESS = {"program": "stress-ng", "pids": [4711, 4712], "cpu_share": 0.31}
 BAD: dict[str, tuple[FakeReplay, dict[str, Any], str]] = {
-    "foreign": (FakeReplay(), {"foreign_cpu_share": 0.4}, "Other programs used 40% of the processors"),
+    "foreign": (FakeReplay(), {"foreign_cpu_share": 0.4}, "Other programs used 40\u00a0% of the processors"),
     "named": (
         FakeReplay(),
         {"foreign_cpu_share": 0.4, "foreign_programs": [STRESS]},
-        "stop stress-ng (pid 4711, 4712: 31%) while recording",
+        "stop stress-ng (pid 4711, 4712: 31\u00a0%) while recording",
     ),
     "lost": (FakeReplay(), {"losses": {"recorded_events": 900, "lost_events": 100}}, "record with a shorter"),
     "few": (FakeReplay(transactions=12), {}, "record at least 9 times as long"),
-    "replay": (FakeReplay(error=0.3), {}, "+30%"),
+    "replay": (FakeReplay(error=0.3), {}, "+30\u00a0%"),
 }
 kinds = pytest.mark.parametrize("kind", BAD)
 
@@ -55,7 +55,7 @@ def test_the_advice_begins_with_it_in_text_json_and_page(kind: str, engine: str)
     first, second, *_ = [block for block in advice_document(advice) if isinstance(block, Text)]
     assert first.text.startswith("This recording is not usable") and BAD[kind][2] in second.text
     assert not advice.usable and advice.remarks[0].blocks
-    page = advice_page(subject(of, advice, Terms(), Path("shop")))
+    page = advice_page(survey_advice(of, advice, PaymentTerms(), Path("shop")))
     assert 0 < page.index("This recording is not usable") < page.index("<h1>")
     assert not any(warning.text.startswith(advice.remarks[0].reason) for warning in advice.warnings), (
         "said once"
@@ -69,25 +69,29 @@ def test_csv_which_has_tables_alone_leaves_it_to_standard_error(
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor("replay"))
     result = CliRunner().invoke(app, [*asked, "bank", "--format", "csv"])
     assert result.stderr.startswith("This recording is not usable: do not act on what follows.\n")
-    assert "+30%" in result.stderr and "not usable" not in result.stdout and "," in result.stdout
+    assert "+30\u00a0%" in result.stderr and "not usable" not in result.stdout and "," in result.stdout
 
 
 def test_a_usable_recording_says_nothing_of_the_kind() -> None:
     of = fake_predictor()
     advice = advise(of, AdviceOptions(["nvme-dc"]))
-    assert advice.usable and "not usable" not in advice_page(subject(of, advice, Terms(), Path("shop")))
+    assert advice.usable and "not usable" not in advice_page(
+        survey_advice(of, advice, PaymentTerms(), Path("shop"))
+    )
     assert all("not usable" not in block.text for block in advice_document(advice) if isinstance(block, Text))
 
 
 def test_an_older_recording_does_not_name_the_programs() -> None:
-    (remark,) = usability(predictor("foreign")).remarks
+    (remark,) = judge_usability(predictor("foreign")).remarks
     assert "their names were not recorded" in remark.fix
 
 
 @kinds
 def test_a_fleet_begins_with_it_in_text_and_page(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor(kind))
-    options = options_of(OptionsTask(RecordingAt("bank", "bank"), ("ssd-nvme-dc",), Terms()))
+    options = database_options(
+        DatabaseOptionsTask(RecordingLocation("bank", "bank"), ("ssd-nvme-dc",), PaymentTerms())
+    )
     assert isinstance(options, DatabaseOptions) and BAD[kind][2][1:] in options.unusable[0]
     fleet = advised(options, database("shop", option(10, 3.0)))
     first, second, *_ = [block for block in fleet_document(fleet) if isinstance(block, Text)]
@@ -123,7 +127,7 @@ def test_a_profile_begins_with_it(by: list[str], tmp_path: Path) -> None:
     )
     asked = ["profile", str(recording), *([*by, "--names", str(names)] if by else ["--html", str(page)])]
     first, second, *_ = CliRunner().invoke(app, asked, env={"COLUMNS": "400"}).stdout.splitlines()
-    assert first.startswith("This recording is not usable") and "Other programs used 40%" in second
+    assert first.startswith("This recording is not usable") and "Other programs used 40\u00a0%" in second
     if not by:
         text = page.read_text("utf-8")
         assert 0 < text.index("This recording is not usable") < text.index("Where the time went</")
@@ -140,4 +144,4 @@ def test_a_verified_forecast_begins_with_it(tmp_path: Path) -> None:
     (recording / "about.json").write_text(json.dumps(content | {"foreign_cpu_share": 0.4}))
     checked = ["verify", str(forecast), str(recording), "--seeds", "2"]
     first, second, *_ = CliRunner().invoke(app, checked, env={"COLUMNS": "400"}).stdout.splitlines()
-    assert first.startswith("The recording after is not usable") and "Other programs used 40%" in second
+    assert first.startswith("The recording after is not usable") and "Other programs used 40\u00a0%" in second

@@ -10,11 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from support.results_factory import INFO, study_runs
-from tierwise.lab.studies.runner import session as runner
+from tierwise.lab.studies.runner import study_runner as runner
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results import Counters, RunResult, UntracedIo, WaitShare
-from tierwise.results.files import read_results, write_study_info
+from tierwise.results.result_files import read_results, write_study_info
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,22 @@ def test_a_rate_that_its_transactions_and_time_contradict_is_refused(tmp_path: P
         read_results(written(tmp_path / "results.jsonl", wrong, *rest))
 
 
+def test_a_repeat_that_ran_on_two_machines_is_refused(tmp_path: Path) -> None:
+    first, *rest = study_runs(repeats=2)
+    elsewhere = first.changed(machine=first.machine.changed(host="other"))
+    with pytest.raises(TierwiseError, match=rf"the machine was other in run {first.run_id} and is synthetic"):
+        read_results(written(tmp_path / "results.jsonl", elsewhere, *rest))
+    failed = elsewhere.changed(status="failed")
+    assert read_results(written(tmp_path / "results.jsonl", failed, *rest)) == [failed, *rest]
+
+
+def test_a_start_without_its_time_zone_is_refused(tmp_path: Path) -> None:
+    first, *rest = study_runs(repeats=2)
+    naive = first.model_copy(update={"started_at": first.started_at.replace(tzinfo=None)})
+    with pytest.raises(TierwiseError, match="started_at"):
+        read_results(written(tmp_path / "results.jsonl", naive, *rest))
+
+
 def test_runs_of_another_start_of_the_study_are_refused(tmp_path: Path) -> None:
     first, *rest = study_runs(repeats=2)
     other = first.model_copy(update={"study_seed": 7})
@@ -120,13 +136,13 @@ def test_a_study_is_not_resumed_over_the_results_of_another(tmp_path: Path) -> N
     write_study_info(tmp_path / runner.STUDY_FILE, INFO)
     file, runs = tmp_path / runner.RESULTS_FILE, study_runs(repeats=2)
     written(file, *runs)
-    assert runner.results_in(tmp_path) == runs
+    assert runner.finished_runs_in(tmp_path) == runs
     written(file, *(run.model_copy(update={"study": "other"}) for run in runs))
     with pytest.raises(TierwiseError, match=f"of study 'other', others are of '{INFO.name}'"):
-        runner.results_in(tmp_path)
+        runner.finished_runs_in(tmp_path)
     written(file, *(run.model_copy(update={"study_seed": 7}) for run in runs))
     with pytest.raises(TierwiseError, match="with seed 7, others are of one with seed 20"):
-        runner.results_in(tmp_path)
+        runner.finished_runs_in(tmp_path)
 
 
 def test_a_problem_of_several_lines_is_one_line(tmp_path: Path) -> None:

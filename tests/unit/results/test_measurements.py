@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from support.results_factory import Make, run
-from tierwise.lab.studies.runner.pattern_run import PatternsMeasured
-from tierwise.lab.studies.runner.storage import Counted
+from tierwise.lab.studies.runner.pattern_run import MeasuredPatterns
+from tierwise.lab.studies.runner.run_storage import DeviceIoCounts
 from tierwise.results.measurements import FlushCheck, PatternResult
 
 READS = PatternResult(requests=3000, bytes=12_000_000, elapsed_s=1.5)
@@ -18,6 +18,6 @@ def test_rates_are_per_second() -> None:
 
 def test_patterns_add_up() -> None:
     flush = FlushCheck.model_construct()
-    measured = PatternsMeasured({"reads": READS, "writes": WRITES}, flush, Counted({}, [], None, []))
+    measured = MeasuredPatterns({"reads": READS, "writes": WRITES}, flush, DeviceIoCounts({}, [], None, []))
     assert (measured.requests, measured.elapsed_s) == (3500, 2.0)
     assert measured.record(run(Make())).rate_per_s == 1750

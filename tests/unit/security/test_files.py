@@ -19,9 +19,9 @@ from tierwise.lab.studies import study
 from tierwise.lab.workloads import Workload
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.model.names import file_below, path_in
-from tierwise.model.output_files import open_file
-from tierwise.recording import redact, remove_recording
+from tierwise.model.names import checked_file_below, path_below
+from tierwise.model.output_files import open_output_file
+from tierwise.recording import redact_recording, remove_recording
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
 EXAMPLE = RECORDINGS / "keyed-update"
@@ -32,7 +32,7 @@ def test_a_log_is_not_opened_through_a_link(tmp_path: Path) -> None:
     victim.write_text("theirs")
     link.symlink_to(victim)
     with pytest.raises(TierwiseError, match="symbolic link"):
-        open_file(link, "append")
+        open_output_file(link, "append")
     assert victim.read_text() == "theirs"
 
 
@@ -47,7 +47,7 @@ def test_an_account_with_a_login_is_not_taken(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("name", ["../../x", "/etc/x", "a/b", "..", ".hidden", "a\0b", "", "x" * 300])
 def test_a_name_leads_nowhere(name: str, tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match="cannot be the name of a file"):
-        path_in(tmp_path, name)
+        path_below(tmp_path, name)
 
 
 @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "link", "a\0b", "x" * 5000])
@@ -57,7 +57,7 @@ def test_a_file_is_read_from_its_own_folder(name: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (folder / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(TierwiseError, match="does not lie in"):
-        file_below(folder, name)
+        checked_file_below(folder, name)
 
 
 STUDY = """
@@ -80,7 +80,7 @@ default = "own"
 )
 def test_a_study_with_a_path_for_a_name_is_refused(name: str, placement: str) -> None:
     with pytest.raises(TierwiseError, match=r"study\.toml: (name|placements)"):
-        study.parse(STUDY.format(name=name, placement=placement), "study.toml")
+        study.parse_study(STUDY.format(name=name, placement=placement), "study.toml")
 
 
 def test_a_workload_reads_no_files_outside_of_its_folder(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_profile_refers_to_none_outside_of_its_folder(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "mine.toml").write_text('like = "../secret"\n')
     with pytest.raises(TierwiseError):
-        profiles.load(str(folder / "mine.toml"))
+        profiles.load_profile(str(folder / "mine.toml"))
 
 
 def test_only_a_recording_is_removed_in_place_of_a_new_one(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) ->
     from tierwise.predict import Predictor, Scenario
 
     source = EXAMPLE
-    redact(source, tmp_path / "shared")
+    redact_recording(source, tmp_path / "shared")
     before, after = words_of(source), words_of(tmp_path / "shared")
     paths = {word for word in before.split("'") if word.startswith("/")}
     names = {part for path in paths for part in path.split("/") if re.fullmatch(r"[a-z]+-[a-z]+-\w+", part)}
@@ -181,7 +181,7 @@ def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) ->
 def test_a_redacted_recording_takes_a_new_folder(tmp_path: Path) -> None:
     (tmp_path / "theirs").write_text("theirs")
     with pytest.raises(TierwiseError, match="is not empty"):
-        redact(EXAMPLE, tmp_path)
+        redact_recording(EXAMPLE, tmp_path)
 
 
 def test_what_the_kernel_writes_while_it_is_read_is_no_file(

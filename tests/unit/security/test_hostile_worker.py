@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tierwise.lab.engines.embedded import process
-from tierwise.lab.engines.embedded.process import WorkerLink
+from tierwise.lab.engines.embedded import worker_process
+from tierwise.lab.engines.embedded.worker_process import WorkerLink
 from tierwise.model.errors import TierwiseError
 
 NESTED = b"[" * 100_000
@@ -19,7 +19,7 @@ NESTED = b"[" * 100_000
 @pytest.fixture
 def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[WorkerLink, socket.socket]]:
     """A link, and the worker's end of its connection."""
-    monkeypatch.setattr(process, "_LONGEST_ANSWER_BYTES", len(NESTED) + 1, raising=False)
+    monkeypatch.setattr(worker_process, "_LONGEST_ANSWER_BYTES", len(NESTED) + 1, raising=False)
     ours, theirs = socket.socketpair()
     with theirs:
         link = WorkerLink(ours, lambda: TierwiseError("engine duckdb has ended", "start it again"))

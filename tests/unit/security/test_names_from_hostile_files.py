@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tierwise.capture import postgres_names
-from tierwise.capture.target import Target, load
+from tierwise.capture.target import RecordingTarget, load_rules
 from tierwise.host import programs
 from tierwise.model.errors import TierwiseError
 
@@ -24,14 +24,14 @@ ROW = {
     "size_bytes": 8192,
 }
 ANSWER = {"checkpoint_s": 1_700_000_000, "relations": [ROW], "unknown": 0, "unread": {}}
-TARGET = replace(Target(list, load("postgres")), pid=os.getpid())
+TARGET = replace(RecordingTarget(list, load_rules("postgres")), pid=os.getpid())
 
 
-def read(monkeypatch: pytest.MonkeyPatch, output: str, *, status: int = 0) -> postgres_names.FileNames:
+def read(monkeypatch: pytest.MonkeyPatch, output: str, *, status: int = 0) -> postgres_names.RelationNames:
     """What is made of an answer."""
-    monkeypatch.setattr(programs, "run", lambda *_, **__: programs.Finished(status, output, ""))
+    monkeypatch.setattr(programs, "run", lambda *_, **__: programs.FinishedProgram(status, output, ""))
     monkeypatch.setattr(postgres_names, "_user_of", lambda _: None)
-    return postgres_names.read_names(TARGET)
+    return postgres_names.read_names_as_server_user(TARGET)
 
 
 def test_an_answer_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,4 +94,4 @@ def test_a_reason_commands_no_terminal(monkeypatch: pytest.MonkeyPatch, field: s
 
 def test_a_server_that_has_ended_gives_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TierwiseError, match="it has ended"):
-        postgres_names.read_names(replace(TARGET, pid=2**22 + 1))
+        postgres_names.read_names_as_server_user(replace(TARGET, pid=2**22 + 1))

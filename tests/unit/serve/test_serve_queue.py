@@ -18,14 +18,14 @@ from tierwise.predict import Scenario
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
-from tierwise.serve.questions import read, scenario_of
-from tierwise.serve.refinement import LEAST_SEEDS, MOST_SEEDS, Answer, Refinement
-from tierwise.serve.simulator import Simulator
+from tierwise.serve.page_questions import read_question, scenario_of_question
+from tierwise.serve.refinement import LEAST_SEEDS, MOST_SEEDS, AnswerRefinement, RefinedAnswer
+from tierwise.serve.simulation_queue import SimulationQueue
 
 
-def refined(scenario: Scenario, **work: Any) -> list[Answer]:
+def refined(scenario: Scenario, **work: Any) -> list[RefinedAnswer]:
     """All answers to a question to the fake."""
-    refinement = Refinement(predictor(FakeReplay(**work), seeds=MOST_SEEDS), scenario)
+    refinement = AnswerRefinement(predictor(FakeReplay(**work), seeds=MOST_SEEDS), scenario)
     parts = []
     while refinement.has_more:
         parts.append(refinement.simulate_next())
@@ -65,23 +65,24 @@ def test_seeds_that_count_nothing_have_no_width(monkeypatch: pytest.MonkeyPatch)
         ('"growth": NaN', "growth: "),
         ('"placement": {"log": true}', "placement: 'True' is not on this page"),
         ('"placement": {"wal": "recorded"}', "^placement: unknown role 'wal'"),
+        ('"set_by_instance": ["cores"]', "^set_by_instance: it follows from instance"),
     ],
 )
 def test_a_question_of_other_types_is_refused(field: str, expected: str) -> None:
-    asked = read(f'{{"client": "a", "scenario": {{{field}}}}}'.encode())
+    asked = read_question(f'{{"client": "a", "scenario": {{{field}}}}}'.encode())
     with pytest.raises(TierwiseError, match=expected):
-        scenario_of(asked, [], predictor(), 100)
+        scenario_of_question(asked, [], predictor(), 100)
 
 
 def test_a_question_may_write_a_rate_as_a_whole_number() -> None:
-    asked = read(b'{"client": "a", "scenario": {"rate_per_s": 50, "cores": null, "settings": []}}')
-    assert scenario_of(asked, [], predictor(), 100) == Scenario(rate_per_s=50.0)
+    asked = read_question(b'{"client": "a", "scenario": {"rate_per_s": 50, "cores": null, "settings": []}}')
+    assert scenario_of_question(asked, [], predictor(), 100) == Scenario(rate_per_s=50.0)
 
 
 def test_a_machine_has_its_cores_on_a_page_too() -> None:
     machine = find_instance("m6i.4xlarge")
     body = {"client": "a", "scenario": {"instance": json.loads(machine.model_dump_json())}}
-    asked = scenario_of(read(json.dumps(body).encode()), [], predictor(), 100)
+    asked = scenario_of_question(read_question(json.dumps(body).encode()), [], predictor(), 100)
     (answer,) = predictor().predict([Scenario(instance=machine)])
     assert asked.cores == answer.scenario.cores == 16
 
@@ -110,7 +111,7 @@ class Planned:
 def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_dropped() -> None:
     log: list[str] = []
     gate, done = threading.Semaphore(0), threading.Semaphore(0)
-    simulator = Simulator(threads=1)
+    simulator = SimulationQueue(threads=1)
     parts: list[Any] = []
 
     def ask(client: str, name: str) -> None:

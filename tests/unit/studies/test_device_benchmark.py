@@ -13,7 +13,7 @@ from tierwise.model.errors import TierwiseError
 
 
 def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
-    runs = plan_runs(study.parse(BENCHMARK, "s.toml"), 1)
+    runs = plan_runs(study.parse_study(BENCHMARK, "s.toml"), 1)
     assert {run.run_id for run in runs} == {f"file/{p}/{r}" for p in ("one", "two") for r in (0, 1)}
 
 
@@ -27,4 +27,4 @@ def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
 )
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError, match=f"s.toml: .*{named}|s.toml: {named}"):
-        study.parse(BENCHMARK.replace(old, new), "s.toml")
+        study.parse_study(BENCHMARK.replace(old, new), "s.toml")

@@ -8,33 +8,33 @@ import pytest
 
 from support.results_factory import MACHINE, Make, run
 from tierwise.advise import durability
-from tierwise.advise.durability import DeathCounts, ShownDeaths
+from tierwise.advise.durability import DeviceDeathCounts, DeviceDeathFindings
 from tierwise.device_models import profiles
 from tierwise.lab import studies
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.faults import death_sentence
-from tierwise.lab.engines.documented import Salvage
-from tierwise.lab.report.study.page import answer_page
-from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.studies.runner.faults import Attempt, Books, Load, described
+from tierwise.lab.analysis.fault_summary import death_sentence
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.engines.engine_documentation import SalvageStep
+from tierwise.lab.report.study.study_page import study_answer_page
+from tierwise.lab.studies.runner import study_runner as runner
+from tierwise.lab.studies.runner.fault_beds import CommitBooks, CommitLoad, StartAttempt, death_record
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.report.advice.decision import risk
+from tierwise.report.advice.page_decision import device_risk
 from tierwise.report.render import to_html_page
 from tierwise.results import DeviceDeath, DeviceDeaths, DeviceInfo, IntegrityCheck, RunResult, StudyInfo
 
-STEP = Salvage(step="mend", roles=[Role.LOG], source="the manual")
+STEP = SalvageStep(step="mend", roles=[Role.LOG], source="the manual")
 CHECKED = IntegrityCheck(name="check")
 OWED = 9
 MS = 1_000_000
-LOAD = Load(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], cut_ns=50 * MS)
+LOAD = CommitLoad(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], cut_ns=50 * MS)
 
 
-def attempt(step: Salvage | None, lost: int | None = None, damage: str | None = None) -> Attempt:
+def attempt(step: SalvageStep | None, lost: int | None = None, damage: str | None = None) -> StartAttempt:
     """One that started unless nothing is known of its commits and there is no damage to its content."""
     started = lost is not None or damage == "unreadable"
-    return Attempt(step, Books(1), 1.5, started, lost, damage, CHECKED if started else None)
+    return StartAttempt(step, CommitBooks(1), 1.5, started, lost, damage, CHECKED if started else None)
 
 
 REFUSED = attempt(None, damage="no log")
@@ -54,9 +54,9 @@ REFUSED = attempt(None, damage="no log")
     ],
 )
 def test_the_best_attempt_decides(
-    attempts: list[Attempt], start: str, outcome: str, lost: int, recovery_s: float | None
+    attempts: list[StartAttempt], start: str, outcome: str, lost: int, recovery_s: float | None
 ) -> None:
-    death = described(1, LOAD, attempts, OWED)
+    death = death_record(1, LOAD, attempts, OWED)
     assert (death.start, death.outcome, death.lost, death.recovery_s) == (start, outcome, lost, recovery_s)
     assert death.refused == (attempts[0].damage if attempts[0].step is None else None)
     assert death.salvage == (None if len(attempts) == 1 and attempts[0].step is None else "mend")
@@ -87,7 +87,7 @@ RUNS = [
 
 def test_the_answer_says_how_each_role_starts_and_what_it_lost() -> None:
     info = StudyInfo(name="s", question="q", baseline="all-ssd", seed=1, fingerprint="f")
-    answer = build_answer(RUNS, info)
+    answer = build_study_answer(RUNS, info)
     rows = {row.role: row for row in answer.device_deaths}
     log = rows[Role.LOG]
     assert (log.deaths, log.as_is, log.salvaged, log.never, log.lost, log.damaged) == (3, 0, 2, 1, 1, 1)
@@ -99,12 +99,12 @@ def test_the_answer_says_how_each_role_starts_and_what_it_lost() -> None:
     assert "restore a backup" in death_sentence(rows[Role.DATA])
     assert "the death of temp takes no commit" in answer.headline
     assert "the death of data or log needs a backup" in answer.headline
-    page = to_html_page(answer_page(answer))
+    page = to_html_page(study_answer_page(answer))
     assert "starts only after mend" in page and "What was done, and how" in page
 
 
 def test_advice_says_what_the_death_of_each_role_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = DeathCounts(
+    log = DeviceDeathCounts(
         engine="postgres",
         role=Role.LOG,
         deaths=3,
@@ -115,36 +115,36 @@ def test_advice_says_what_the_death_of_each_role_did(monkeypatch: pytest.MonkeyP
         damaged=0,
         steps=["mend"],
     )
-    monkeypatch.setattr(durability, "shipped_deaths", lambda: ShownDeaths(deaths=[log]))
-    death = risk("nvme-dc", "postgres", [Role.LOG, Role.DATA]).death
+    monkeypatch.setattr(durability, "shipped_device_deaths", lambda: DeviceDeathFindings(deaths=[log]))
+    death = device_risk("nvme-dc", "postgres", [Role.LOG, Role.DATA]).death
     assert death.startswith("one drive: its death takes all its files. Log: starts only after mend;")
     assert "3 of 3 deaths lost acknowledged commits. Data: not tested" in death
-    mirror = risk("array-raid1-2x-ssd-nvme-dc", "postgres", [Role.LOG]).death
+    mirror = device_risk("array-raid1-2x-ssd-nvme-dc", "postgres", [Role.LOG]).death
     assert mirror == "survives the death of one member (RAID 1)"
 
 
 def test_a_study_of_deaths_runs_every_role_of_its_engine() -> None:
-    study, _ = runner.restrict_to_runnable(studies.load("device-death").on_engine("rocksdb"))
+    study, _ = runner.restrict_to_runnable(studies.load_study("device-death").on_engine("rocksdb"))
     assert [plan.setting for plan in plan_runs(study, 1)].count({"dying": "log"}) == study.repeats
     assert {plan.setting["dying"] for plan in plan_runs(study, 1)} == {"data", "log", "system"}
     placement = study.placements["apart"]
     assert len({placement.device_of(Role(role)) for role in ("data", "log", "system")}) == 3
-    few = studies.load("device-death").on_engine("rocksdb").model_copy(update={"dying": ["temp"]})
+    few = studies.load_study("device-death").on_engine("rocksdb").model_copy(update={"dying": ["temp"]})
     with pytest.raises(TierwiseError, match="dying names 'temp'"):
         runner.restrict_to_runnable(few)
 
 
 def test_a_member_fails_only_in_an_array_with_copies() -> None:
-    mirror = profiles.with_failed_member(profiles.load("array-raid1-2x-ssd-nvme-dc"))
+    mirror = profiles.array_with_failed_member(profiles.load_profile("array-raid1-2x-ssd-nvme-dc"))
     assert mirror.fields["failed_members"] == 1 and mirror.name.endswith("-one-failed")
     for name in ("ssd-nvme-dc", "array-raid0-2x-hdd-7k2-sata-2009"):
         with pytest.raises(TierwiseError):
-            profiles.with_failed_member(profiles.load(name))
+            profiles.array_with_failed_member(profiles.load_profile(name))
 
 
 def test_a_member_fails_in_an_array_of_ones_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('like = "array-raid1-2x-ssd-nvme-dc"\nsummary = "my \\"fine\\" mirror"\n', "utf-8")
-    failed = profiles.with_failed_member(profiles.load(str(file)))
+    failed = profiles.array_with_failed_member(profiles.load_profile(str(file)))
     assert failed.fields["failed_members"] == 1
     assert failed.summary == 'my "fine" mirror, one failed'

@@ -9,30 +9,32 @@ import pytest
 from support.results_factory import MACHINE, Make, run
 from tierwise.advise import durability as advised
 from tierwise.lab import studies
-from tierwise.lab.analysis.answer import build_answer
-from tierwise.lab.analysis.faults import sentence
-from tierwise.lab.engines.commits import ITEMS, CommitLedger, Found, body_of, item_of
-from tierwise.lab.report.study.page import answer_page
-from tierwise.lab.studies.runner import session as runner
-from tierwise.lab.studies.runner.fault_run import share_of
-from tierwise.lab.studies.runner.faults import Books, Load
+from tierwise.lab.analysis.fault_summary import power_cut_sentence
+from tierwise.lab.analysis.study_answer import build_study_answer
+from tierwise.lab.engines.commit_load import ITEMS, CommitLedger, FoundCommits, commit_body, item_of_commit
+from tierwise.lab.report.study.study_page import study_answer_page
+from tierwise.lab.studies.runner import study_runner as runner
+from tierwise.lab.studies.runner.fault_beds import CommitBooks, CommitLoad
+from tierwise.lab.studies.runner.fault_run import fault_share_of_repeat
 from tierwise.lab.studies.study import plan_runs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.model.statistics import upper_share
+from tierwise.model.statistics import highest_plausible_share
 from tierwise.report.render import to_html_page
 from tierwise.results import DeviceInfo, PowerCut, PowerCuts, RunResult, StudyInfo
 
 MS = 1_000_000
 
 
-def found_with(numbers: list[int]) -> Found:
+def found_with(numbers: list[int]) -> FoundCommits:
     """What one client's commits of these numbers leave behind."""
-    last = {item_of(0, number): number for number in sorted(numbers)}
-    return Found([(0, number) for number in numbers], [(i, last.get(i, -1), True) for i in range(ITEMS)])
+    last = {item_of_commit(0, number): number for number in sorted(numbers)}
+    return FoundCommits(
+        [(0, number) for number in numbers], [(i, last.get(i, -1), True) for i in range(ITEMS)]
+    )
 
 
-LOAD = Load(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], cut_ns=50 * MS)
+LOAD = CommitLoad(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], cut_ns=50 * MS)
 
 
 @pytest.mark.parametrize(
@@ -48,35 +50,35 @@ LOAD = Load(first=0, begun=[4], acknowledged_ns=[[10 * MS, 20 * MS, 30 * MS]], c
 def test_books_find_each_commit_that_is_gone(
     there: list[int], lost: int, oldest_ms: float | None, whole_load: bool
 ) -> None:
-    loss, damage = Books(1).settle(LOAD, found_with(there))
+    loss, damage = CommitBooks(1).settle(LOAD, found_with(there))
     assert (loss.commits, loss.oldest_ms, loss.whole_load, damage) == (lost, oldest_ms, whole_load, None)
 
 
 def test_what_was_acknowledged_after_the_cut_is_not_counted() -> None:
-    late = Load(0, [3], [[10 * MS, 60 * MS]], cut_ns=50 * MS)
-    assert Books(1).settle(late, found_with([0]))[0].commits == 0
+    late = CommitLoad(0, [3], [[10 * MS, 60 * MS]], cut_ns=50 * MS)
+    assert CommitBooks(1).settle(late, found_with([0]))[0].commits == 0
     assert late.counted == 0
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (Found([(0, 9)], found_with([]).items), "nobody inserted"),
-        (Found([(0, 0)], found_with([]).items), "half a transaction"),
-        (Found([], found_with([0]).items), "half a transaction"),
-        (Found([(0, 0), (0, 0)], found_with([0]).items), "twice"),
-        (Found([], found_with([]).items[1:]), "511 items"),
-        (Found([], [(i, -1, i != 7) for i in range(ITEMS)]), "1 items"),
+        (FoundCommits([(0, 9)], found_with([]).items), "nobody inserted"),
+        (FoundCommits([(0, 0)], found_with([]).items), "half a transaction"),
+        (FoundCommits([], found_with([0]).items), "half a transaction"),
+        (FoundCommits([(0, 0), (0, 0)], found_with([0]).items), "twice"),
+        (FoundCommits([], found_with([]).items[1:]), "511 items"),
+        (FoundCommits([], [(i, -1, i != 7) for i in range(ITEMS)]), "1 items"),
     ],
 )
-def test_books_find_what_no_whole_transaction_leaves(content: Found, words: str) -> None:
-    assert words in str(Books(1).settle(LOAD, content)[1])
+def test_books_find_what_no_whole_transaction_leaves(content: FoundCommits, words: str) -> None:
+    assert words in str(CommitBooks(1).settle(LOAD, content)[1])
 
 
 def test_a_commit_that_survived_one_cut_must_survive_the_next() -> None:
-    books = Books(1)
+    books = CommitBooks(1)
     books.settle(LOAD, found_with([0, 1, 2]))
-    later = Load(100, [1], [[70 * MS]], cut_ns=90 * MS)
+    later = CommitLoad(100, [1], [[70 * MS]], cut_ns=90 * MS)
     loss, _ = books.settle(later, found_with([0, 2, 100]))
     assert (loss.commits, loss.whole_load) == (1, True)
 
@@ -89,7 +91,7 @@ def test_a_ledger_keeps_what_another_mapping_wrote(tmp_path: Path) -> None:
     writer.begin(1, 1)
     assert (ledger.begun(0), ledger.begun(1)) == (0, 2)
     assert ledger.acknowledged_ns(0) == [] and len(ledger.acknowledged_ns(1)) == 1
-    assert body_of(1, 2) != body_of(1, 3)
+    assert commit_body(1, 2) != commit_body(1, 3)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_ledger_keeps_what_another_mapping_wrote(tmp_path: Path) -> None:
     [(0, 50, 1 - 0.05 ** (1 / 50)), (49, 50, 0.95 ** (1 / 50)), (3, 20, 0.3436642), (5, 5, 1.0)],
 )
 def test_bounds_are_those_of_clopper_and_pearson(events: int, trials: int, share: float) -> None:
-    assert upper_share(events, trials) == pytest.approx(share, abs=1e-6)
+    assert highest_plausible_share(events, trials) == pytest.approx(share, abs=1e-6)
 
 
 def cut_run(repeat: int, setting: str, durable: bool, rate_per_s: float, cuts: list[PowerCut]) -> RunResult:
@@ -127,8 +129,8 @@ def test_the_answer_says_what_was_lost_how_surely_and_what_it_gains() -> None:
     runs += [cut_run(n, "fast", False, 3.1 * (100 + n), lost) for n in range(5)]
     runs += [cut_run(0, "broken", False, 50, [made_cut(recovery_s=None, damage="does not start")])]
     info = StudyInfo(name="s", question="q", baseline="all-ssd", seed=1, fingerprint="f")
-    answer = build_answer(runs, info)
-    by_setting = {row.durability: sentence(row) for row in answer.power_cuts}
+    answer = build_study_answer(runs, info)
+    by_setting = {row.durability: power_cut_sentence(row) for row in answer.power_cuts}
     assert (
         "0 of 50 cuts lost an acknowledged commit (so at most 6 in 100, with 95\u00a0% confidence)"
         in by_setting["safe"]
@@ -138,21 +140,21 @@ def test_the_answer_says_what_was_lost_how_surely_and_what_it_gains() -> None:
     frontier = {row.durability: row.on_frontier for row in answer.power_cuts}
     assert frontier == {"safe": True, "fast": True, "broken": False}
     assert answer.headline.startswith("No acknowledged commit was lost in 50 power cuts")
-    page = to_html_page(answer_page(answer))
+    page = to_html_page(study_answer_page(answer))
     assert "187 ms" in page and "<svg" in page
 
 
 def test_a_commit_lost_with_a_durable_setting_is_the_headline() -> None:
     runs = [cut_run(0, "safe", True, 100, [made_cut(lost=1, oldest_lost_ms=3.0)])]
     info = StudyInfo(name="s", question="q", baseline="all-ssd", seed=1, fingerprint="f")
-    assert build_answer(runs, info).headline.startswith("Acknowledged commits were lost")
+    assert build_study_answer(runs, info).headline.startswith("Acknowledged commits were lost")
 
 
 def test_a_study_of_power_cuts_runs_every_setting_of_its_engine() -> None:
-    study, _ = runner.restrict_to_runnable(studies.load("power-cut").on_engine("sqlite"))
+    study, _ = runner.restrict_to_runnable(studies.load_study("power-cut").on_engine("sqlite"))
     plans = plan_runs(study, 1)
     assert len(plans) == study.repeats * 3 * len(study.placements)
-    assert sum(share_of(52, 5, repeat) for repeat in range(5)) == 52
+    assert sum(fault_share_of_repeat(52, 5, repeat) for repeat in range(5)) == 52
 
 
 @pytest.mark.parametrize(
@@ -162,14 +164,14 @@ def test_a_study_of_power_cuts_runs_every_setting_of_its_engine() -> None:
     ],
 )
 def test_settings_that_the_engine_lacks_are_refused(change: dict[str, object], words: str) -> None:
-    study = studies.load("power-cut").on_engine("sqlite").model_copy(update=change)
+    study = studies.load_study("power-cut").on_engine("sqlite").model_copy(update=change)
     with pytest.raises(TierwiseError, match=words):
         runner.restrict_to_runnable(study)
 
 
 def test_a_placement_tells_what_its_devices_do_without_power(monkeypatch: pytest.MonkeyPatch) -> None:
     cuts = [
-        advised.ShownCuts(
+        advised.PowerCutCounts(
             engine="postgres",
             profiles=["ssd-nvme-dc"],
             lies=False,
@@ -179,10 +181,10 @@ def test_a_placement_tells_what_its_devices_do_without_power(monkeypatch: pytest
             harmed=0,
         )
     ]
-    monkeypatch.setattr(advised, "shown_cuts", lambda: advised.Shown(cuts=cuts))
+    monkeypatch.setattr(advised, "shipped_power_cuts", lambda: advised.PowerCutFindings(cuts=cuts))
     placement = {Role.LOG: "nvme-dc", Role.DATA: "ssd-nvme-consumer", Role.TEMP: "recorded"}
-    log, data, temp = advised.durability(placement, "postgres")
+    log, data, temp = advised.device_durability(placement, "postgres")
     assert (log.write_cache, data.write_cache, temp.write_cache) == (False, True, None)
     assert log.shown.startswith("0 of 50 power cuts") and data.shown == temp.shown == advised.NOT_TESTED
     assert "protected" in log.source and log.roles == [Role.LOG]
-    assert advised.durability(placement, "sqlite")[0].shown == advised.NOT_TESTED
+    assert advised.device_durability(placement, "sqlite")[0].shown == advised.NOT_TESTED

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tierwise.lab import engines
 from tierwise.lab import studies as study
-from tierwise.lab.studies.options import StudyOptions
-from tierwise.lab.studies.runner.storage import check_devices
+from tierwise.lab.studies.runner.run_storage import check_devices
 from tierwise.lab.studies.study import plan_runs
+from tierwise.lab.studies.study_options import StudyOptions
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import parse_size_bytes
@@ -38,14 +38,14 @@ default = "d"
 """
 
 
-@pytest.mark.parametrize("name", study.names())
+@pytest.mark.parametrize("name", study.study_names())
 def test_shipped_studies_are_valid(name: str) -> None:
-    assert study.load(name).name == name
+    assert study.load_study(name).name == name
 
 
-@pytest.mark.parametrize("name", study.names())
+@pytest.mark.parametrize("name", study.study_names())
 def test_partitions_of_shipped_studies_fit_their_devices(name: str) -> None:
-    shipped = study.load(name)
+    shipped = study.load_study(name)
     for scale in ({"quick": False}, {"quick": True}, {"scale": "paper"}):
         chosen = StudyOptions(**scale).applied_to(shipped)  # type: ignore[arg-type]
         for engine in set(chosen.engines) - {study.FILE_ENGINE}:
@@ -54,14 +54,14 @@ def test_partitions_of_shipped_studies_fit_their_devices(name: str) -> None:
 
 @given(st.integers(0, 2**31))
 def test_each_block_holds_every_placement_once(seed: int) -> None:
-    plans = plan_runs(study.parse(MINIMAL, "s.toml"), seed)
+    plans = plan_runs(study.parse_study(MINIMAL, "s.toml"), seed)
     assert Counter(plan.run_id for plan in plans) == {f"postgres/{p}/{r}": 1 for p in "ab" for r in range(2)}
     assert [plan.repeat for plan in plans] == [0, 0, 1, 1]
-    assert plans == plan_runs(study.parse(MINIMAL, "s.toml"), seed)
+    assert plans == plan_runs(study.parse_study(MINIMAL, "s.toml"), seed)
 
 
 def test_order_is_random() -> None:
-    chosen = study.parse(MINIMAL, "s.toml")
+    chosen = study.parse_study(MINIMAL, "s.toml")
     assert {plan_runs(chosen, seed)[0].placement.name for seed in range(20)} == {"a", "b"}
 
 
@@ -117,29 +117,29 @@ def test_order_is_random() -> None:
 )
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError) as caught:
-        study.parse(MINIMAL.replace(old, new), "s.toml")
+        study.parse_study(MINIMAL.replace(old, new), "s.toml")
     assert "s.toml" in str(caught.value)
     assert named in str(caught.value)
 
 
 def test_unknown_study_lists_the_known_ones() -> None:
     with pytest.raises(TierwiseError, match="redo-placement"):
-        study.load("nonsense")
+        study.load_study("nonsense")
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"none\.toml"):
-        study.load(str(tmp_path / "none.toml"))
+        study.load_study(str(tmp_path / "none.toml"))
 
 
 def test_fingerprint_ignores_words_but_not_work() -> None:
-    parsed = study.parse(MINIMAL, "s.toml")
-    assert study.parse(MINIMAL.replace('"?"', '"why?"'), "s.toml").fingerprint() == parsed.fingerprint()
-    assert study.parse(MINIMAL.replace("= 10", "= 11"), "s.toml").fingerprint() != parsed.fingerprint()
+    parsed = study.parse_study(MINIMAL, "s.toml")
+    assert study.parse_study(MINIMAL.replace('"?"', '"why?"'), "s.toml").fingerprint() == parsed.fingerprint()
+    assert study.parse_study(MINIMAL.replace("= 10", "= 11"), "s.toml").fingerprint() != parsed.fingerprint()
 
 
 def test_sizes_are_written_as_people_write_them() -> None:
-    chosen = study.parse(MINIMAL + '[sizes]\nlog = "512M"\n', "s.toml")
+    chosen = study.parse_study(MINIMAL + '[sizes]\nlog = "512M"\n', "s.toml")
     assert chosen.size_bytes(Role.LOG) == 512 << 20
 
 

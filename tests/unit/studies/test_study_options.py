@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from support.results_factory import INFO
 from tierwise.cli import app
 from tierwise.lab import studies as study
-from tierwise.lab.studies.options import StudyOptions
+from tierwise.lab.studies.runner import study_runner
+from tierwise.lab.studies.study_options import StudyOptions
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
 
-CRUD = study.load("crud")
+CRUD = study.load_study("crud")
 
 
 def test_options_change_the_study() -> None:
@@ -72,11 +76,11 @@ def test_clients_that_only_the_workload_gives_are_not_run_in_silence(
 
 
 def test_a_dry_run_of_all_lists_what_a_run_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "names", lambda: ["commit-rate", "crud"])  # the first is of no paper
+    monkeypatch.setattr(study, "study_names", lambda: ["commit-rate", "crud"])  # the first is of no paper
     done = CliRunner().invoke(app, ["study", "run", "all", "--dry-run", "--engine", "sqlite"])
     assert done.exit_code == 0, done.output
     assert CRUD.question in done.output and "Source: " in done.output
-    assert study.load("commit-rate").question not in done.output
+    assert study.load_study("commit-rate").question not in done.output
 
 
 def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
@@ -139,7 +143,7 @@ def test_fresh_and_resume_exclude_each_other() -> None:
 def test_studies_lists_every_study_with_its_time() -> None:
     result = CliRunner().invoke(app, ["study", "list"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
-    assert all(name in result.output for name in study.names())
+    assert all(name in result.output for name in study.study_names())
     assert "min" in result.output
 
 
@@ -159,3 +163,11 @@ def test_a_device_that_own_storage_would_replace_is_refused(named: dict[str, Any
 def test_transactions_and_a_duration_contradict_each_other(options: StudyOptions) -> None:
     with pytest.raises(TierwiseError, match="a run ends after one of the two"):
         options.applied_to(CRUD)
+
+
+def test_two_starts_in_one_second_have_a_folder_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second was told that the folder exists, and to give a directory that it may write."""
+    monkeypatch.setattr(study_runner, "datetime", SimpleNamespace(now=lambda: datetime(2026, 11, 30)))
+    first, second = (study_runner._create(INFO, tmp_path) for _ in range(2))
+    assert first != second and (tmp_path / INFO.name / "latest").resolve() == second
+    assert sorted(path.name for path in first.parent.iterdir()) == [first.name, second.name, "latest"]

@@ -11,15 +11,23 @@ import pytest
 from support.commands import tierwise
 from support.study_texts import SWEPT
 from tierwise.lab import studies as study
-from tierwise.lab.studies.runner.compatibility import restrict_to_supported
-from tierwise.lab.studies.study import Overrides, Study, Sweep, at, plan_runs, points, values
+from tierwise.lab.studies.runner.engine_compatibility import restrict_to_supported
+from tierwise.lab.studies.study import (
+    Overrides,
+    Study,
+    Sweep,
+    plan_runs,
+    study_at_point,
+    sweep_points,
+    swept_values,
+)
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
 
 @pytest.fixture
 def chosen() -> Study:
-    return study.parse(SWEPT, "s.toml")
+    return study.parse_study(SWEPT, "s.toml")
 
 
 def test_every_point_runs_once_in_each_block(chosen: Study) -> None:
@@ -33,11 +41,11 @@ def test_every_point_runs_once_in_each_block(chosen: Study) -> None:
 
 
 def test_a_point_is_the_study_with_its_values(chosen: Study) -> None:
-    point = at(chosen, {"memory": "1G", "constants.n": "2000", "variant": "odd"})
+    point = study_at_point(chosen, {"memory": "1G", "constants.n": "2000", "variant": "odd"})
     assert point.memory == 1 << 30
     assert point.constants == {"size": 7, "n": 2000}
     assert point.settings["postgres"] == {"work_mem": "4MB", "log_members": "2"}
-    assert at(chosen, {}) == chosen
+    assert study_at_point(chosen, {}) == chosen
 
 
 def test_an_installed_engine_takes_the_settings_of_the_packaged_one(chosen: Study) -> None:
@@ -53,19 +61,19 @@ def test_an_installed_engine_takes_the_settings_of_the_packaged_one(chosen: Stud
 
 
 def test_one_at_a_time_varies_each_setting_alone() -> None:
-    swept = points(
+    swept = sweep_points(
         Sweep(memory=["1M", "2M"], parallelism=[1, 2, 4], design="one-at-a-time"),
     )
     pairs = [tuple(point.values()) for point in swept]
     assert pairs == [("1M", "1"), ("2M", "1"), ("1M", "2"), ("1M", "4")]
-    assert points(Sweep()) == [{}]
+    assert sweep_points(Sweep()) == [{}]
 
 
 def test_quick_changes_what_it_gives_and_nothing_else(chosen: Study) -> None:
     quick = chosen.with_overrides(chosen.quick)
     assert (quick.scale, quick.seconds, quick.transactions, quick.repeats) == (0.5, 3, None, 1)
     assert list(quick.placements) == ["b"] and quick.baseline == "b"
-    assert values(quick.sweep) == {"memory": ["32M"]}
+    assert swept_values(quick.sweep) == {"memory": ["32M"]}
     assert quick.size_bytes(Role.LOG) == 16 << 20
     assert quick.settings == chosen.settings and quick.constants == chosen.constants
     assert chosen.with_overrides(Overrides()) == chosen
@@ -96,7 +104,7 @@ def test_scales_that_are_not_used_do_not_hinder_resuming(chosen: Study) -> None:
 )  # fmt: skip
 def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError) as caught:
-        study.parse(SWEPT.replace(old, new), "s.toml")
+        study.parse_study(SWEPT.replace(old, new), "s.toml")
     assert "s.toml" in str(caught.value)
     assert named in str(caught.value)
 
@@ -106,9 +114,9 @@ def test_an_unknown_placement_lists_the_known_ones(chosen: Study) -> None:
         chosen.with_placements(["c"])
 
 
-@pytest.mark.parametrize("name", study.names())
+@pytest.mark.parametrize("name", study.study_names())
 def test_shipped_scales_are_valid(name: str) -> None:
-    loaded = study.load(name)
+    loaded = study.load_study(name)
     for overrides in (loaded.quick, loaded.paper_scale):
         changed = loaded.with_overrides(overrides)
         assert plan_runs(changed, 1)
@@ -116,7 +124,7 @@ def test_shipped_scales_are_valid(name: str) -> None:
 
 
 def test_fifteen_studies_are_of_the_papers() -> None:
-    assert len([name for name in study.names() if study.load(name).source is not None]) == 15
+    assert len([name for name in study.study_names() if study.load_study(name).source is not None]) == 15
 
 
 def test_the_only_variant_left_is_the_study(chosen: Study) -> None:
@@ -170,16 +178,16 @@ scale = 2
 )
 def test_a_value_that_is_swept_is_not_given_as_well(old: str, new: str, named: str) -> None:
     with pytest.raises(TierwiseError, match=re.escape(named)):
-        study.parse(TWO_CLIENTS.replace(old, new), "s.toml")
+        study.parse_study(TWO_CLIENTS.replace(old, new), "s.toml")
 
 
 def test_a_sweep_of_one_scale_replaces_the_value_of_the_study() -> None:
     fields = "repeats = 1\nclients = 4\nconstants.accounts = 5"
     text = TWO_CLIENTS.partition("[sweep]")[0].replace("repeats = 1", fields)
     swept = "sweep = { clients = [1, 2], constants = { accounts = [10] } }"
-    chosen = study.parse(f"{text}[quick]\n{swept}", "s.toml")
+    chosen = study.parse_study(f"{text}[quick]\n{swept}", "s.toml")
     quick = chosen.with_overrides(chosen.quick)
-    runs = [at(quick, point) for point in points(quick.sweep)]
+    runs = [study_at_point(quick, point) for point in sweep_points(quick.sweep)]
     assert [(run.clients, run.constants) for run in runs] == [(1, {"accounts": 10}), (2, {"accounts": 10})]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.client_cases import spec_of
 from tierwise.lab.validation import clients
-from tierwise.lab.validation.clients.base import percentiles_of
+from tierwise.lab.validation.clients.validation_client import latency_percentiles
 from tierwise.model.errors import TierwiseError
 
 
@@ -34,7 +34,7 @@ from tierwise.model.errors import TierwiseError
 )
 def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
     with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
-        clients.named(client)({option: value}, 1)
+        clients.client_class(client)({option: value}, 1)
 
 
 def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
@@ -44,21 +44,21 @@ def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> Non
 
 def test_only_a_script_has_think_time() -> None:
     with pytest.raises(TierwiseError, match="mode simple has no think time"):
-        clients.named("pgbench")({"mode": "simple", "think_ms": 5}, 1)
+        clients.client_class("pgbench")({"mode": "simple", "think_ms": 5}, 1)
 
 
 def test_clients_with_other_data_have_no_dataset_in_common() -> None:
-    few, many = (clients.named("sysbench")({"tables": tables}, 1).dataset for tables in (2, 4))
+    few, many = (clients.client_class("sysbench")({"tables": tables}, 1).dataset for tables in (2, 4))
     assert few != many
-    jobs = [clients.named("postgres-jobs")({"job": job}, 1).dataset for job in ("copy", "vacuum")]
+    jobs = [clients.client_class("postgres-jobs")({"job": job}, 1).dataset for job in ("copy", "vacuum")]
     assert len(set(jobs)) == 2
-    loads = [clients.named("pgbench")({"mode": mode}, 1).dataset for mode in ("tpcb", "select")]
+    loads = [clients.client_class("pgbench")({"mode": mode}, 1).dataset for mode in ("tpcb", "select")]
     assert len(set(loads)) == 1
 
 
 def test_percentiles_by_hand() -> None:
-    assert percentiles_of(dict.fromkeys(map(float, range(1, 101)), 1)) == {
+    assert latency_percentiles(dict.fromkeys(map(float, range(1, 101)), 1)) == {
         "p50_us": 50, "p95_us": 95, "p99_us": 99,
     }  # fmt: skip
-    assert percentiles_of({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
-    assert percentiles_of({}) == {}
+    assert latency_percentiles({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
+    assert latency_percentiles({}) == {}

@@ -13,11 +13,11 @@ from rich.console import Console
 
 from support.validation_factory import TOML, Watcher, row
 from tierwise.lab.cli.validate import RoundProgress
-from tierwise.lab.validation import clients, slots, truth
-from tierwise.lab.validation.case import Case, cases_of
-from tierwise.lab.validation.rows import append_row, read_rows
-from tierwise.lab.validation.runner import estimate_s, most_telling, run
-from tierwise.lab.validation.spec import ValidationSpec, load
+from tierwise.lab.validation import case_in_slots, clients, measured_rates
+from tierwise.lab.validation.slot_rows import append_slot_row, read_slot_rows
+from tierwise.lab.validation.validation_case import ValidationCase, cases_to_run
+from tierwise.lab.validation.validation_round import estimated_time_s, most_informative_cases, run_round
+from tierwise.lab.validation.validation_spec import ValidationSpec, load_validation
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results import ColdStart, WarmFile
@@ -27,12 +27,12 @@ RATES = {"all-nvme": 1000.0, "log-nvme": 900.0, "all-7k2": 100.0, "own": 1100.0}
 
 @pytest.fixture
 def spec(tmp_path: Path) -> ValidationSpec:
-    return load(_file(tmp_path, TOML))
+    return load_validation(_file(tmp_path, TOML))
 
 
 @pytest.fixture
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.lab.validation.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.validation_case._missing", lambda _: None)
 
 
 def _file(directory: Path, text: str) -> Path:
@@ -51,14 +51,16 @@ class _Bench:
         self.seeds: list[int] = []
         self.noise: dict[str, list[float]] = {}
         self.fails_after: int | None = None
-        monkeypatch.setattr("tierwise.lab.validation.slots.placed", self._placed)
-        monkeypatch.setattr("tierwise.lab.validation.slots.template_of", lambda *_: Path("/nowhere"))
-        monkeypatch.setattr("tierwise.lab.validation.slots._idle_cpu_share", lambda: 0.01)
-        monkeypatch.setattr("tierwise.lab.validation.runner._own_profile", lambda *_: None)
-        monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "abc")
+        monkeypatch.setattr("tierwise.lab.validation.case_in_slots.place_database", self._placed)
+        monkeypatch.setattr(
+            "tierwise.lab.validation.case_in_slots.database_template_of", lambda *_: Path("/nowhere")
+        )
+        monkeypatch.setattr("tierwise.lab.validation.case_in_slots._idle_cpu_share", lambda: 0.01)
+        monkeypatch.setattr("tierwise.lab.validation.validation_round._own_profile", lambda *_: None)
+        monkeypatch.setattr("tierwise.lab.validation.validation_round.model_version", lambda: "abc")
 
     @contextmanager
-    def _placed(self, case: Case, placement: str, *_: Any, **__: Any) -> Iterator[Any]:
+    def _placed(self, case: ValidationCase, placement: str, *_: Any, **__: Any) -> Iterator[Any]:
         self.up.append(placement)
         self.most_up = max(self.most_up, len(self.up))
         try:
@@ -68,7 +70,7 @@ class _Bench:
 
 
 class _Placed:
-    def __init__(self, bench: _Bench, case: Case, placement: str) -> None:
+    def __init__(self, bench: _Bench, case: ValidationCase, placement: str) -> None:
         self.placement, self._bench, self._case, self.cold = placement, bench, case, None
         self.client = self.database = self
 
@@ -101,8 +103,8 @@ def bench(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> _Bench
     return _Bench(monkeypatch)
 
 
-def _case(spec: ValidationSpec, name: str) -> Case:
-    (only,) = cases_of(spec, [name])[0]
+def _case(spec: ValidationSpec, name: str) -> ValidationCase:
+    (only,) = cases_to_run(spec, [name])[0]
     return only
 
 
@@ -138,7 +140,7 @@ def test_cases_that_cannot_be_run_are_refused_when_they_are_made(
     tmp_path: Path, everything_installed: None, old: str, new: str, message: str
 ) -> None:
     with pytest.raises(TierwiseError, match=message):
-        for case in cases_of(load(_file(tmp_path, TOML.replace(old, new))))[0]:
+        for case in cases_to_run(load_validation(_file(tmp_path, TOML.replace(old, new))))[0]:
             case.client()
 
 
@@ -167,37 +169,37 @@ def test_cases_that_cannot_be_run_are_refused_when_they_are_made(
 def test_an_estimate_and_a_run_refuse_the_same(
     tmp_path: Path, everything_installed: None, old: str, new: str, message: str
 ) -> None:
-    spec = load(_file(tmp_path, TOML.replace(old, new)))
-    cases, _ = cases_of(spec, ["shell"] if "shell" in message else ["accounts"])
+    spec = load_validation(_file(tmp_path, TOML.replace(old, new)))
+    cases, _ = cases_to_run(spec, ["shell"] if "shell" in message else ["accounts"])
     with pytest.raises(TierwiseError, match=message):
-        run(spec, cases, tmp_path / "out", Watcher())
+        run_round(spec, cases, tmp_path / "out", Watcher())
     assert not (tmp_path / "out").exists()
 
 
 def test_a_buffer_is_set_to_the_byte(tmp_path: Path, everything_installed: None) -> None:
     text = TOML.replace("log-nvme = {", 'log-nvme = { buffer = "1500K", ')
-    case = _case(load(_file(tmp_path, text)), "accounts-1")
+    case = _case(load_validation(_file(tmp_path, text)), "accounts-1")
     assert case.changed["log-nvme"] == {"shared_buffers": "1500kB"}
 
 
 def test_unknown_clients_and_options_are_refused() -> None:
     with pytest.raises(TierwiseError, match="no client 'pgbanch'"):
-        clients.named("pgbanch")({}, 1)
+        clients.client_class("pgbanch")({}, 1)
     with pytest.raises(TierwiseError, match="no option 'size'"):
-        clients.named("pgbench")({"size": 3}, 1)
+        clients.client_class("pgbench")({"size": 3}, 1)
 
 
 def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.host.programs.find", lambda _: None)
-    monkeypatch.setattr("tierwise.lab.validation.servers.missing", lambda _: None)
-    cases, left_out = cases_of(spec)
+    monkeypatch.setattr("tierwise.host.programs.find_program", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.servers.missing_package", lambda _: None)
+    cases, left_out = cases_to_run(spec)
     assert not cases
     assert left_out["accounts-4"] == "pgbench is not installed (Debian: postgresql-15)"
 
 
 def test_cases_are_chosen_by_name_or_held_back(spec: ValidationSpec, everything_installed: None) -> None:
     def names(*given: str, held_back: bool = False) -> list[str]:
-        return [case.name for case in cases_of(spec, given, held_back=held_back)[0]]
+        return [case.name for case in cases_to_run(spec, given, held_back=held_back)[0]]
 
     assert names() == ["accounts-1", "accounts-4", "restore"]
     assert names(held_back=True) == ["shell"]
@@ -209,7 +211,7 @@ def test_cases_are_chosen_by_name_or_held_back(spec: ValidationSpec, everything_
 def test_a_placement_that_an_engine_lacks_is_left_out(
     spec: ValidationSpec, everything_installed: None
 ) -> None:
-    (shell,), left_out = cases_of(spec, ["shell"])
+    (shell,), left_out = cases_to_run(spec, ["shell"])
     assert shell.placements == ["all-7k2", "all-nvme"]
     assert left_out == {"shell/log-nvme": "sqlite has no place of its own for log"}
 
@@ -218,7 +220,7 @@ def test_all_placements_are_up_and_each_block_has_one_slot_of_each(
     spec: ValidationSpec, tmp_path: Path, bench: _Bench
 ) -> None:
     watcher = Watcher()
-    run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
+    run_round(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
     assert bench.most_up == 4 and not bench.up
     blocks = [
         [row.placement for row in watcher.rows if row.kind == "slot" and row.block == at] for at in (0, 1)
@@ -236,7 +238,7 @@ def test_the_order_within_blocks_differs_and_follows_the_seed(
     orders = []
     for folder in ("v", "w"):
         watcher = Watcher()
-        run(spec, [_case(spec, "accounts-4")], tmp_path / folder, watcher, seed=3)
+        run_round(spec, [_case(spec, "accounts-4")], tmp_path / folder, watcher, seed=3)
         slots_of = [row for row in watcher.rows if row.kind == "slot"]
         orders.append([[row.placement for row in slots_of if row.block == at] for at in range(5)])
     assert orders[0] == orders[1]
@@ -247,7 +249,7 @@ def test_slots_of_a_block_have_the_same_random_numbers_and_all_others_their_own(
     spec: ValidationSpec, tmp_path: Path, bench: _Bench
 ) -> None:
     watcher = Watcher()
-    run(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
+    run_round(spec, [_case(spec, "accounts-4")], tmp_path / "v", watcher, seed=3)
     seeds: dict[tuple[str, int], list[int]] = {}
     for slot, seed in zip(watcher.rows, bench.seeds, strict=True):
         seeds.setdefault((slot.kind, slot.block), []).append(seed)
@@ -263,10 +265,10 @@ def test_slots_of_a_block_have_the_same_random_numbers_and_all_others_their_own(
 def test_a_noisy_case_ends_with_its_last_block(spec: ValidationSpec, tmp_path: Path, bench: _Bench) -> None:
     bench.noise = {"own": [1.0, 1.2, 0.8]}
     case = _case(spec, "accounts-4")
-    run(spec, [case], tmp_path / "v", Watcher(), seed=1)
-    blocks = truth.blocks_of(read_rows(tmp_path / "v"), case.placements)
+    run_round(spec, [case], tmp_path / "v", Watcher(), seed=1)
+    blocks = measured_rates.complete_blocks(read_slot_rows(tmp_path / "v"), case.placements)
     assert len(blocks) == 5
-    assert not truth.settled(blocks, case.recorded, case.placements, spec.half_width)
+    assert not measured_rates.are_ratios_settled(blocks, case.recorded, case.placements, spec.half_width)
 
 
 def test_a_stopped_round_goes_on_with_the_next_block(
@@ -275,26 +277,26 @@ def test_a_stopped_round_goes_on_with_the_next_block(
     cases = [_case(spec, "accounts-4")]
     bench.fails_after = 6
     first = Watcher()
-    run(spec, cases, tmp_path / "v", first, seed=1)
+    run_round(spec, cases, tmp_path / "v", first, seed=1)
     assert [row.status for row in first.rows][-1] == "failed" and len(first.rows) == 7
     bench.fails_after = None
     second = Watcher()
-    run(spec, cases, tmp_path / "v", second)
+    run_round(spec, cases, tmp_path / "v", second)
     assert {row.block for row in second.rows} == {2}, "block 1 was not complete"
-    assert slots.is_done(cases[0], spec, read_rows(tmp_path / "v"))
+    assert case_in_slots.is_case_done(cases[0], spec, read_slot_rows(tmp_path / "v"))
     third = Watcher()
-    run(spec, cases, tmp_path / "v", third)
+    run_round(spec, cases, tmp_path / "v", third)
     assert not third.rows and third.estimated_s == 0.0
 
 
 def test_a_short_time_takes_one_case_of_each_load_first(
     spec: ValidationSpec, everything_installed: None
 ) -> None:
-    cases, _ = cases_of(spec)
-    needed = [estimate_s(case, spec, []) for case in cases]
+    cases, _ = cases_to_run(spec)
+    needed = [estimated_time_s(case, spec, []) for case in cases]
 
     def names(time_s: float) -> list[str]:
-        return [case.name for case in most_telling(cases, spec, [], time_s)]
+        return [case.name for case in most_informative_cases(cases, spec, [], time_s)]
 
     assert names(sum(needed)) == ["accounts-1", "restore", "accounts-4"]
     assert names(needed[0] + needed[2]) == ["accounts-1", "restore"]
@@ -314,28 +316,28 @@ def test_a_slot_that_did_not_start_cold_says_so_also_on_a_terminal() -> None:
 
 
 def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:
-    append_row(tmp_path, row(block=0))
+    append_slot_row(tmp_path, row(block=0))
     with (tmp_path / "slots.jsonl").open("a") as file:
         file.write('{"case": "acc')
-    assert len(read_rows(tmp_path)) == 1
-    append_row(tmp_path, row(block=1))
-    assert [row.block for row in read_rows(tmp_path)] == [0, 1]
+    assert len(read_slot_rows(tmp_path)) == 1
+    append_slot_row(tmp_path, row(block=1))
+    assert [row.block for row in read_slot_rows(tmp_path)] == [0, 1]
 
 
 def test_other_cases_or_another_model_need_another_folder(
     spec: ValidationSpec, tmp_path: Path, bench: _Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = [_case(spec, "restore")]
-    run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
-    other = load(_file(tmp_path, TOML.replace("slot_s = 5", "slot_s = 6")))
+    run_round(spec, cases, tmp_path / "v", Watcher(), round="prospective")
+    other = load_validation(_file(tmp_path, TOML.replace("slot_s = 5", "slot_s = 6")))
     with pytest.raises(TierwiseError, match="other cases"):
-        run(other, cases, tmp_path / "v", Watcher(), round="prospective")
+        run_round(other, cases, tmp_path / "v", Watcher(), round="prospective")
     with pytest.raises(TierwiseError, match="prospective round"):
-        run(spec, cases, tmp_path / "v", Watcher())
-    monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "abc-dirty")
+        run_round(spec, cases, tmp_path / "v", Watcher())
+    monkeypatch.setattr("tierwise.lab.validation.validation_round.model_version", lambda: "abc-dirty")
     with pytest.raises(TierwiseError, match="differ from their commit"):
-        run(spec, cases, tmp_path / "w", Watcher(), round="prospective")
-    monkeypatch.setattr("tierwise.lab.validation.runner.model_name", lambda: "another")
+        run_round(spec, cases, tmp_path / "w", Watcher(), round="prospective")
+    monkeypatch.setattr("tierwise.lab.validation.validation_round.model_version", lambda: "another")
     with pytest.raises(TierwiseError, match="is of model"):
-        run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
-    run(other, cases, tmp_path / "v", Watcher(), fresh=True)
+        run_round(spec, cases, tmp_path / "v", Watcher(), round="prospective")
+    run_round(other, cases, tmp_path / "v", Watcher(), fresh=True)

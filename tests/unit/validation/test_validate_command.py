@@ -13,7 +13,7 @@ from tierwise.cli import app
 
 @pytest.fixture
 def cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("tierwise.lab.validation.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.lab.validation.validation_case._missing", lambda _: None)
     file = tmp_path / "cases.toml"
     file.write_text(TOML, "utf-8")
     return file

@@ -13,23 +13,23 @@ import pytest
 from support.fake_replay import FakeReplay, about, service_us
 from support.paths import RECORDINGS
 from support.validation_factory import TOML, measured, pair, row
-from tierwise.lab.report.accuracy import accuracy_chart, accuracy_page, summary_rows
-from tierwise.lab.validation import truth
-from tierwise.lab.validation.accuracy import (
-    Accuracy,
-    Pair,
-    Recorded,
+from tierwise.lab.report.accuracy_report import accuracy_chart, accuracy_page, summary_rows
+from tierwise.lab.validation import measured_rates
+from tierwise.lab.validation.calibration import calibrate_model_error, calibration_toml
+from tierwise.lab.validation.prediction_accuracy import (
+    JudgedRecording,
+    PredictionAccuracy,
+    PredictionPair,
+    count_verdicts,
+    decision_regrets,
     interval_score,
-    regrets,
-    small_regret,
-    verdicts,
+    small_regret_share,
 )
-from tierwise.lab.validation.accuracy import summary as summed
-from tierwise.lab.validation.answers import ANSWERS_FILE
-from tierwise.lab.validation.calibration import calibrate, to_toml
-from tierwise.lab.validation.judging import judge, publish, rounds_in
-from tierwise.lab.validation.rows import append_row, read_rows, recording_of
-from tierwise.lab.validation.spec import load
+from tierwise.lab.validation.prediction_accuracy import summarise_pairs as summed
+from tierwise.lab.validation.recording_answers import ANSWERS_FILE
+from tierwise.lab.validation.round_judging import judge_rounds, publish_rounds, rounds_in
+from tierwise.lab.validation.slot_rows import append_slot_row, read_slot_rows, recording_folder_of
+from tierwise.lab.validation.validation_spec import load_validation
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.model_error import CalibratedError
 from tierwise.predict.replayer import Replayer
@@ -51,13 +51,13 @@ CASES = {"accounts-4": ("pgbench", 1.04), "restore": ("postgres-jobs", 0.9)}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A round of two families with a fake recording in three blocks."""
     monkeypatch.setattr(Replayer, "open", lambda *_, **__: Replayer(FakeReplay()))
-    monkeypatch.setattr("tierwise.lab.validation.answers.Recording.open", lambda _: _Recording())
-    monkeypatch.setattr("tierwise.lab.validation.answers.model_name", lambda: "abc")
+    monkeypatch.setattr("tierwise.lab.validation.recording_answers.Recording.open", lambda _: _Recording())
+    monkeypatch.setattr("tierwise.lab.validation.recording_answers.model_version", lambda: "abc")
     spec_file = tmp_path / "cases.toml"
     spec_file.write_text(TOML, "utf-8")
     folder = tmp_path / "round"
     folder.mkdir()
-    (folder / "spec.json").write_text(load(spec_file).model_dump_json(), "utf-8")
+    (folder / "spec.json").write_text(load_validation(spec_file).model_dump_json(), "utf-8")
     _plan(folder, "building")
     _rows(folder)
     return folder
@@ -82,15 +82,17 @@ def _rows(folder: Path, **more: Any) -> None:
             for name, devices in DEVICES.items():
                 rate = 1e6 / service_us(dict(zip(ROLES, devices, strict=True))) * faster
                 latency = {"p50_us": 4e6 / rate}
-                append_row(folder, row(placement=name, rate=rate * drift, latency_us=latency, **shared))
+                append_slot_row(folder, row(placement=name, rate=rate * drift, latency_us=latency, **shared))
             slow = 1e6 / service_us(dict(zip(ROLES, DEVICES["all-7k2"], strict=True))) * faster
             for kind in ("beside", "recorded", "beside"):
-                append_row(folder, row(placement="all-7k2", kind=kind, rate=slow, **shared))
-            recording_of(folder, row(placement="all-7k2", kind="recorded", **shared)).mkdir(parents=True)
+                append_slot_row(folder, row(placement="all-7k2", kind=kind, rate=slow, **shared))
+            recording_folder_of(folder, row(placement="all-7k2", kind="recorded", **shared)).mkdir(
+                parents=True
+            )
 
 
-def _judged(folder: Path) -> tuple[Accuracy, ModelError]:
-    return judge(rounds_in(folder), str)
+def _judged(folder: Path) -> tuple[PredictionAccuracy, ModelError]:
+    return judge_rounds(rounds_in(folder), str)
 
 
 def test_a_prediction_meets_the_ratio_of_blocks_times_the_rate_beside_the_recording(folder: Path) -> None:
@@ -125,7 +127,7 @@ def test_intervals_know_the_errors_of_other_families(folder: Path) -> None:
 def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -> None:
     _, calibrated = _judged(folder)
     file = tmp_path / "model_error.toml"
-    file.write_text(to_toml(calibrated), "utf-8")
+    file.write_text(calibration_toml(calibrated), "utf-8")
     read = ModelError.read(file)
     assert [(error.engine, error.path, error.what, error.cases) for error in read.errors] == [
         ("any", "any", "rate", 2)
@@ -135,7 +137,7 @@ def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -
 def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Path) -> None:
     accuracy, _ = _judged(folder)
     published = tmp_path / "docs"
-    publish(rounds_in(folder), published)
+    publish_rounds(rounds_in(folder), published)
     assert not (published / "building" / "recordings").exists()
     assert (published / "building" / ANSWERS_FILE).stat().st_size < 100_000
     again, _ = _judged(published)
@@ -144,12 +146,12 @@ def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Pat
 
 def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_path: Path) -> None:
     (data,) = rounds_in(folder)
-    first, second = (recording_of(folder, row) for row in list(data.recorded.values())[:2])
+    first, second = (recording_folder_of(folder, row) for row in list(data.recorded.values())[:2])
     for path in (first, second):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(EXAMPLE, path)
     (second / "more").write_bytes(bytes(1 << 20))
-    (published,) = publish([data], tmp_path / "docs", 1 << 20)
+    (published,) = publish_rounds([data], tmp_path / "docs", 1 << 20)
     kept = list((published / "recordings").rglob("about.json"))
     assert [path.parent.relative_to(published) for path in kept] == [first.relative_to(folder)]
     mounts = {device["mount"] for device in json.loads((EXAMPLE / "about.json").read_text())["devices"]}
@@ -160,7 +162,7 @@ def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_p
 def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Path, tmp_path: Path) -> None:
     _judged(folder)
     published = tmp_path / "docs"
-    publish(rounds_in(folder), published)
+    publish_rounds(rounds_in(folder), published)
     second = published / "prospective"
     second.mkdir()
     (second / "spec.json").write_text((folder / "spec.json").read_text("utf-8"), "utf-8")
@@ -215,7 +217,7 @@ def test_a_case_whose_recorded_placement_was_not_reached_is_left_out(folder: Pat
 @pytest.mark.usefixtures("drawn")
 def test_the_page_says_what_was_found(folder: Path) -> None:
     accuracy, _ = _judged(folder)
-    rows = read_rows(folder)
+    rows = read_slot_rows(folder)
     page = accuracy_page(accuracy, rows, "accuracy.svg")
     assert "Over 12 predictions of 2 cases" in page
     assert "| accounts-4 | all-7k2 | log-nvme |" in page
@@ -238,30 +240,32 @@ def test_a_ratio_is_taken_within_blocks_and_only_of_whole_ones() -> None:
         for name, rate in (("a", 300.0), ("b", 100.0))
     ]
     rows += [row(placement="a", block=3, rate=9.0), row(placement="b", block=4, rate=1.0, status="failed")]
-    blocks = truth.blocks_of(rows, ["a", "b"])
+    blocks = measured_rates.complete_blocks(rows, ["a", "b"])
     assert list(blocks) == [(0, 0), (0, 1), (0, 2)]
-    ratio = truth.ratio(blocks, "a", "b")
+    ratio = measured_rates.placement_ratio(blocks, "a", "b")
     assert ratio is not None
     assert (ratio.value, ratio.low, ratio.high) == pytest.approx((3.0, 3.0, 3.0))
-    drifting = truth.rate(blocks, "a")
+    drifting = measured_rates.placement_rate(blocks, "a")
     assert drifting is not None and drifting.half_width > 0.5
-    assert truth.rate({(0, 0): {"a": 1.0}}, "a") is None
+    assert measured_rates.placement_rate({(0, 0): {"a": 1.0}}, "a") is None
 
 
 def test_an_interval_by_hand() -> None:
     blocks = {(0, at): {"a": math.exp(value), "b": 1.0} for at, value in enumerate((0.0, 0.1, 0.2))}
-    ratio = truth.ratio(blocks, "a", "b")
+    ratio = measured_rates.placement_ratio(blocks, "a", "b")
     assert ratio is not None
     half = 4.303 * 0.1 / math.sqrt(3)
     assert math.log(ratio.high) == pytest.approx(0.1 + half) and math.log(ratio.low) == pytest.approx(
         0.1 - half
     )
-    assert truth.settled(blocks, ["b"], ["a", "b"], 0.4) and not truth.settled(blocks, ["b"], ["a", "b"], 0.2)
+    assert measured_rates.are_ratios_settled(
+        blocks, ["b"], ["a", "b"], 0.4
+    ) and not measured_rates.are_ratios_settled(blocks, ["b"], ["a", "b"], 0.2)
 
 
 def test_blocks_of_one_bring_up_count_as_one() -> None:
     logs = {(0, 0): 0.0, (0, 1): 0.2, (1, 2): 0.2, (1, 3): 0.2, (2, 4): 0.3, (2, 5): 0.3}
-    rate = truth.rate({key: {"a": math.exp(log)} for key, log in logs.items()}, "a")
+    rate = measured_rates.placement_rate({key: {"a": math.exp(log)} for key, log in logs.items()}, "a")
     assert rate is not None and rate.blocks == 6
     assert math.log(rate.value) == pytest.approx(0.2)  # Bring-ups: 0.1, 0.2 and 0.3.
     assert math.log(rate.half_width + 1) == pytest.approx(4.303 * 0.1 / math.sqrt(3))
@@ -285,7 +289,7 @@ def test_bounds_are_exceeded_only_beyond_the_interval_of_the_measurement() -> No
 
 
 def test_pairs_in_order_differ_by_a_tenth_to_twice() -> None:
-    def pairs(rate: float) -> list[Pair]:
+    def pairs(rate: float) -> list[PredictionPair]:
         return [pair("a", 1.0, 10.0), pair("b", 2.0, rate)]
 
     assert [summed(pairs(ratio)).ordered_pairs for ratio in (10.5, 12.0, 19.0, 21.0)] == [
@@ -303,14 +307,14 @@ def test_regret_compares_what_was_advised_with_the_best_for_its_price() -> None:
         pair("dear", 140.0, 180.0, price=50.0),
         pair("unpriced", 900.0, 900.0),
     ]
-    assert regrets(pairs) == pytest.approx([0.0, 0.5])
-    assert small_regret(pairs) == 0.5
-    assert small_regret([]) is None
+    assert decision_regrets(pairs) == pytest.approx([0.0, 0.5])
+    assert small_regret_share(pairs) == 0.5
+    assert small_regret_share([]) is None
 
 
 def test_a_verdict_is_judged_by_the_predictions() -> None:
-    def recorded(case: str, usable: bool) -> Recorded:
-        return Recorded(case=case, recorded="r", block=0, round="building", usable=usable)
+    def recorded(case: str, usable: bool) -> JudgedRecording:
+        return JudgedRecording(case=case, recorded="r", block=0, round="building", usable=usable)
 
     recordings = [recorded("usable", True), recorded("refused", False)]
     pairs = [
@@ -321,7 +325,7 @@ def test_a_verdict_is_judged_by_the_predictions() -> None:
         pair("d", None, 10.0, case="usable"),
         pair("a", 10.0, 10.0, case="refused"),
     ]
-    assert verdicts(recordings, pairs) == {
+    assert count_verdicts(recordings, pairs) == {
         ("a figure", "good"): 1,
         ("a figure", "wrong"): 1,
         ("a range", "between"): 1,
@@ -344,7 +348,7 @@ def test_errors_that_grow_with_the_gained_processor_time_are_learnt_so() -> None
         for gained in (0.0, 0.5, 1.0)
         for sign in (-1, 1)
     ]
-    calibrated = calibrate(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
+    calibrated = calibrate_model_error(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
     assert calibrated is not None
     assert [calibrated.at(gained) for gained in (0.0, 0.5, 1.0)] == pytest.approx(
         [0.02, 0.12, 0.22], rel=0.02
@@ -354,13 +358,13 @@ def test_errors_that_grow_with_the_gained_processor_time_are_learnt_so() -> None
 def test_a_case_of_many_predictions_does_not_decide_alone() -> None:
     many = [pair("p", 1.01, 1.0, gained=0.0) for _ in range(95)]
     few = [pair("p", 1.3, 1.0, case="other", gained=0.0) for _ in range(5)]
-    calibrated = calibrate([*many, *few], "2026-11-21").find("any", "any", "rate")
+    calibrated = calibrate_model_error([*many, *few], "2026-11-21").find("any", "any", "rate")
     assert calibrated is not None
     assert calibrated.half_width == pytest.approx(math.log(1.3), rel=0.01)
 
 
 def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_all() -> None:
-    def pairs_of(count: int, predicted: float, **fields: str) -> list[Pair]:
+    def pairs_of(count: int, predicted: float, **fields: str) -> list[PredictionPair]:
         return [
             pair("p", predicted, 1.0, case=f"{fields} {number}", gained=0.0, **fields)
             for number in range(count)
@@ -369,7 +373,7 @@ def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_
     pairs = pairs_of(20, 1.1, path="real→emulated") + pairs_of(9, 1.2, engine="mariadb")
     pairs += [pair("r", 3.0, 1.0, gained=0.0) for _ in range(30)]
     pairs += [pair("p", 3.0, 1.0, case="kept without the share") for _ in range(30)]
-    calibrated = calibrate(pairs, "2026-11-21")
+    calibrated = calibrate_model_error(pairs, "2026-11-21")
     assert [(error.engine, error.path) for error in calibrated.errors] == [
         ("any", "any"),
         ("any", "real→emulated"),
@@ -380,14 +384,14 @@ def test_paths_and_engines_of_enough_cases_are_learnt_apart_and_controls_not_at_
 
 
 def test_nothing_compared_is_no_pass() -> None:
-    empty = Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=[])
+    empty = PredictionAccuracy(day="2026-11-21", slots=0, recordings=[], pairs=[])
     assert not empty.passed
     assert "No such round has been run yet" in accuracy_page(empty, [], None)
 
 
 def test_a_round_passes_only_if_every_bar_is_met() -> None:
-    def accuracy(*pairs: Pair) -> Accuracy:
-        return Accuracy(day="2026-11-21", slots=0, recordings=[], pairs=list(pairs))
+    def accuracy(*pairs: PredictionPair) -> PredictionAccuracy:
+        return PredictionAccuracy(day="2026-11-21", slots=0, recordings=[], pairs=list(pairs))
 
     control = pair("r", 10.1, 10.0, price=0.0)
     fine = [control, pair("a", 20.5, 20.0, price=5.0), pair("b", 31.0, 30.0, price=9.0)]

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierwise.lab.workloads import Workload
-from tierwise.lab.workloads.dss import metrics
-from tierwise.lab.workloads.dss.parameters import QUERIES, draw
-from tierwise.lab.workloads.dss.sequence import STREAMS_MAX, order
+from tierwise.lab.workloads.dss import tpch_formulas
+from tierwise.lab.workloads.dss.query_parameters import QUERIES, draw_query_parameters
+from tierwise.lab.workloads.dss.query_sequence import STREAMS_MAX, stream_query_order
 from tierwise.lab.workloads.program import Program
 from tierwise.model.errors import TierwiseError
 from tierwise.results import LapResult
@@ -45,25 +45,25 @@ def transactions(resolved: Program) -> dict[str, list[str]]:
 
 
 def test_every_stream_asks_every_query_once() -> None:
-    orders = [order(stream) for stream in range(STREAMS_MAX + 1)]
+    orders = [stream_query_order(stream) for stream in range(STREAMS_MAX + 1)]
     assert all(sorted(order) == list(QUERIES) for order in orders)
     assert orders[0] == POWER_ORDER
     assert len({tuple(order) for order in orders}) == len(orders)
 
 
 def test_validation_parameters_are_the_specifications() -> None:
-    assert draw(1, 0, 0, 1)["date"] == date(1998, 9, 2)
-    assert draw(4, 0, 0, 1) == {"date": date(1993, 7, 1), "end": date(1993, 10, 1)}
-    assert draw(6, 0, 3, 1)["discount_low"] == "0.05"
-    assert draw(11, 0, 0, 0.1) == {"nation": "GERMANY", "fraction": "0.0010000000"}
-    assert draw(16, 0, 0, 1)["sizes"] == "49, 14, 23, 45, 19, 3, 36, 9"
-    assert draw(22, 0, 0, 1)["codes"] == "'13', '31', '23', '29', '30', '18', '17'"
+    assert draw_query_parameters(1, 0, 0, 1)["date"] == date(1998, 9, 2)
+    assert draw_query_parameters(4, 0, 0, 1) == {"date": date(1993, 7, 1), "end": date(1993, 10, 1)}
+    assert draw_query_parameters(6, 0, 3, 1)["discount_low"] == "0.05"
+    assert draw_query_parameters(11, 0, 0, 0.1) == {"nation": "GERMANY", "fraction": "0.0010000000"}
+    assert draw_query_parameters(16, 0, 0, 1)["sizes"] == "49, 14, 23, 45, 19, 3, 36, 9"
+    assert draw_query_parameters(22, 0, 0, 1)["codes"] == "'13', '31', '23', '29', '30', '18', '17'"
 
 
 @given(seed=st.integers(1, 2**32), stream=st.integers(0, STREAMS_MAX))
 def test_parameters_stay_within_their_rules(seed: int, stream: int) -> None:
     def drawn(query: int) -> dict[str, Any]:
-        return draw(query, seed, stream, 1)
+        return draw_query_parameters(query, seed, stream, 1)
 
     assert date(1998, 8, 3) <= drawn(1)["date"] <= date(1998, 10, 2)
     assert 1 <= drawn(2)["size"] <= 50
@@ -79,7 +79,7 @@ def test_parameters_stay_within_their_rules(seed: int, stream: int) -> None:
     assert 312 <= drawn(18)["quantity"] <= 315
     assert 20 <= drawn(19)["quantity3"] <= 30
     assert len(set(drawn(22)["codes"].split(", "))) == 7
-    assert all(draw(query, seed, stream, 1) == drawn(query) for query in QUERIES)
+    assert all(draw_query_parameters(query, seed, stream, 1) == drawn(query) for query in QUERIES)
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "mysql", "sqlite", "duckdb"])
@@ -173,14 +173,14 @@ def test_a_folder_of_ones_own_is_held_to_the_same(tmp_path: Path) -> None:
 )
 def test_composite_of_changs_systems(power: float, throughput: float, composite: float) -> None:
     """Of the seven printed, one is left out: 51,110.6 for 72,134.0 and 36,313.6 is no geometric mean."""
-    assert metrics.composite_at_size(power, throughput) == pytest.approx(composite, abs=0.06)
+    assert tpch_formulas.composite_at_size(power, throughput) == pytest.approx(composite, abs=0.06)
 
 
 def test_worked_example() -> None:
     laps = [lap("rf1", 4.04), lap("rf2", 4.0), *(lap(f"q{query}", 2.0) for query in QUERIES)]
     laps += [lap(f"s1.q{query}", 1.0, 100.0 + query) for query in QUERIES]
     laps += [lap("s1.rf1", 5.0, 101.0), lap("s1.rf2", 25.02, 106.0)]
-    scores = metrics.scores({"scale_factor": 0.5, "streams": 1}, laps)
+    scores = tpch_formulas.dss_metrics({"scale_factor": 0.5, "streams": 1}, laps)
     geometric_mean = (2.0**22 * 4.0 * 4.0) ** (1 / 24)
     assert scores["power"] == round(3600 * 0.5 / geometric_mean, 1)
     assert (
@@ -192,15 +192,15 @@ def test_worked_example() -> None:
 
 def test_intervals_are_rounded_to_a_tenth_and_never_to_zero() -> None:
     values = [0.001, 0.04999, 0.05, 0.149, 0.15, 12.74]
-    assert [metrics.rounded(value) for value in values] == [0.1, 0.1, 0.1, 0.1, 0.2, 12.7]
+    assert [tpch_formulas.rounded_interval(value) for value in values] == [0.1, 0.1, 0.1, 0.1, 0.2, 12.7]
 
 
 def test_no_query_counts_as_less_than_a_thousandth_of_the_longest() -> None:
     long, short = [5000.0], [0.1] * 21
-    assert metrics.power_at_size(long + short, [1.0, 1.0], 1) == metrics.power_at_size(
+    assert tpch_formulas.power_at_size(long + short, [1.0, 1.0], 1) == tpch_formulas.power_at_size(
         long + [5.0] * 21, [1.0, 1.0], 1
     )
-    assert metrics.power_at_size([100.0, *short], [0.1, 0.1], 1) == pytest.approx(
+    assert tpch_formulas.power_at_size([100.0, *short], [0.1, 0.1], 1) == pytest.approx(
         3600 / (100.0 * 0.1**23) ** (1 / 24)
     )
 
@@ -209,9 +209,9 @@ def test_no_query_counts_as_less_than_a_thousandth_of_the_longest() -> None:
 def test_a_lap_that_did_not_end_leaves_no_score(status: str) -> None:
     laps = [lap("rf1", 1), lap("rf2", 1), *(lap(f"q{query}", 1) for query in QUERIES)]
     score = {"scale_factor": 1.0, "streams": 0.0}
-    assert set(metrics.scores(score, laps)) == {"power", "power_unrounded"}
+    assert set(tpch_formulas.dss_metrics(score, laps)) == {"power", "power_unrounded"}
     laps[5] = laps[5].changed(status=status)
-    assert metrics.scores(score, laps) == {}
+    assert tpch_formulas.dss_metrics(score, laps) == {}
 
 
 times = st.lists(st.floats(0.05, 1e5), min_size=22, max_size=22)
@@ -221,12 +221,12 @@ times = st.lists(st.floats(0.05, 1e5), min_size=22, max_size=22)
     queries=times, refreshes=st.lists(st.floats(0.05, 1e5), min_size=2, max_size=2), factor=st.floats(1, 50)
 )
 def test_power_falls_as_times_grow(queries: list[float], refreshes: list[float], factor: float) -> None:
-    power = metrics.power_at_size(queries, refreshes, 1)
-    slower = metrics.power_at_size(
+    power = tpch_formulas.power_at_size(queries, refreshes, 1)
+    slower = tpch_formulas.power_at_size(
         [factor * query for query in queries], [factor * refresh for refresh in refreshes], 1
     )
     assert slower == pytest.approx(power / factor)
-    assert metrics.power_at_size(queries, refreshes, 10) == pytest.approx(10 * power)
-    assert metrics.power_at_size(queries[::-1], refreshes, 1) == pytest.approx(power)
+    assert tpch_formulas.power_at_size(queries, refreshes, 10) == pytest.approx(10 * power)
+    assert tpch_formulas.power_at_size(queries[::-1], refreshes, 1) == pytest.approx(power)
     longest = max(queries)
     assert 3600 / max(longest, *refreshes) <= power * (1 + 1e-9)

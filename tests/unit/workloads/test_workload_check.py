@@ -5,7 +5,7 @@ from __future__ import annotations
 from typer.testing import CliRunner
 
 from tierwise.cli import app
-from tierwise.lab.workloads import names
+from tierwise.lab.workloads import workload_names
 
 
 def invoke(*arguments: str) -> list[str]:
@@ -17,4 +17,4 @@ def invoke(*arguments: str) -> list[str]:
 
 def test_list() -> None:
     text = "\n".join(invoke("list"))
-    assert all(name in text for name in names())
+    assert all(name in text for name in workload_names())

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tierwise import _core
 from tierwise.lab import workloads as workload
-from tierwise.lab.workloads import Workload, dialect
+from tierwise.lab.workloads import Workload, sql_translation
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -22,7 +22,7 @@ def statements(program_json: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("name", [name for name in workload.names() if name != "dss"])
+@pytest.mark.parametrize("name", [name for name in workload.workload_names() if name != "dss"])
 def test_sql_of_every_workload(name: str, language: str, snapshot: SnapshotAssertion) -> None:
     program = Workload.load(name).resolve(1, dialect=language)
     made = [f"{role}: {sql}" for role, sql in program.schema + program.after_load]
@@ -30,7 +30,7 @@ def test_sql_of_every_workload(name: str, language: str, snapshot: SnapshotAsser
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("name", workload.names())
+@pytest.mark.parametrize("name", workload.workload_names())
 def test_parameters_survive(name: str, language: str) -> None:
     workload = Workload.load(name)
     asked = statements(workload.resolve(1).json)
@@ -42,8 +42,11 @@ def test_parameters_survive(name: str, language: str) -> None:
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_order_of_null_is_left_to_the_engine_unless_it_is_said(language: str) -> None:
-    assert dialect.translate("SELECT a FROM t ORDER BY a", language, "f") == "SELECT a FROM t ORDER BY a"
-    translated = dialect.translate("SELECT a FROM t ORDER BY a NULLS FIRST", language, "f")
+    assert (
+        sql_translation.translate_statement("SELECT a FROM t ORDER BY a", language, "f")
+        == "SELECT a FROM t ORDER BY a"
+    )
+    translated = sql_translation.translate_statement("SELECT a FROM t ORDER BY a NULLS FIRST", language, "f")
     assert translated.startswith("SELECT a FROM t ORDER BY ")
 
 
@@ -55,7 +58,7 @@ def test_duckdb_makes_a_table_with_an_index_with_its_primary_key() -> None:
         (Role.INDEX, "CREATE INDEX i ON u (a)"),
     ]
     keys = [(Role.INDEX, f"ALTER TABLE {name} ADD PRIMARY KEY (a)") for name in "tu"]
-    before, after = dialect.translate_schema(schema, keys, "duckdb", "f")
+    before, after = sql_translation.translate_schema(schema, keys, "duckdb", "f")
     assert [sql for _, sql in before] == [
         "CREATE TABLE t (a INT)",
         "CREATE TABLE U (a INT, PRIMARY KEY (a))",
@@ -67,7 +70,7 @@ def test_duckdb_makes_a_table_with_an_index_with_its_primary_key() -> None:
 def test_sqlite_makes_tables_with_their_primary_keys() -> None:
     schema = [(Role.DATA, "CREATE TABLE t (a int, b int)")]
     after = [(Role.INDEX, "ALTER TABLE t ADD PRIMARY KEY (b, a)"), (Role.INDEX, "CREATE INDEX i ON t (a)")]
-    assert dialect.translate_schema(schema, after, "sqlite", "f") == (
+    assert sql_translation.translate_schema(schema, after, "sqlite", "f") == (
         [(Role.DATA, "CREATE TABLE t (a INTEGER, b INTEGER, PRIMARY KEY (b, a))")],
         [(Role.INDEX, "CREATE INDEX i ON t(a)")],
     )
@@ -77,13 +80,13 @@ def test_a_key_is_moved_only_if_its_statement_adds_nothing_else() -> None:
     schema = [(Role.DATA, "CREATE TABLE t (a int)")]
     both = "ALTER TABLE t ADD PRIMARY KEY (a), ADD CONSTRAINT c CHECK (a > 0)"
     with pytest.raises(TierwiseError, match="cannot be said in the dialect sqlite"):
-        dialect.translate_schema(schema, [(Role.INDEX, both)], "sqlite", "f")
+        sql_translation.translate_schema(schema, [(Role.INDEX, both)], "sqlite", "f")
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_only_storage_parameters_are_left_out(language: str) -> None:
     def made(statement: str) -> str:
-        ((_, sql),), _ = dialect.translate_schema([(Role.DATA, statement)], [], language, "f")
+        ((_, sql),), _ = sql_translation.translate_schema([(Role.DATA, statement)], [], language, "f")
         return sql
 
     plain = made("CREATE TABLE t (a int)")
@@ -116,6 +119,6 @@ def test_only_storage_parameters_are_left_out(language: str) -> None:
 )
 def test_what_cannot_be_said_is_refused(statement: str, language: str) -> None:
     with pytest.raises(TierwiseError, match=r"^file: ") as raised:
-        dialect.translate(statement, language, "file")
+        sql_translation.translate_statement(statement, language, "file")
     assert "\n" not in str(raised.value)
     assert statement[:8] in raised.value.message

@@ -1,15 +1,15 @@
 //! The members of an array, each with its next event, its outstanding commands and its last position.
 
 use super::ArrayParams;
-use crate::array::Member;
-use crate::driver::RESERVED;
+use crate::array::ArrayMember;
 use crate::random::GOLDEN_GAMMA;
-use crate::{Completion, Device, Nanos, Op, Precondition, Request, Written};
+use crate::virtual_time_driver::RESERVED;
+use crate::{Completion, Device, Nanos, Op, Precondition, Request, WrittenSectors};
 
 /// Devices that work at the same time.
 pub(super) struct Members {
     devices: Vec<Box<dyn Device>>,
-    next: Tournament,
+    next: TournamentTree,
     /// Commands that each has not completed.
     busy: Vec<u32>,
     /// End of the last command given to each.
@@ -21,7 +21,7 @@ pub(super) struct Members {
 
 impl Members {
     /// Coupled members have the same seed, so that their platters stand alike at any time.
-    pub(super) fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
+    pub(super) fn new<M: ArrayMember>(params: &ArrayParams<M>, seed: u64) -> Self {
         let members = params.members as usize;
         let seed_of = |member: u64| {
             if params.coupled {
@@ -34,7 +34,7 @@ impl Members {
             devices: (0..members as u64)
                 .map(|member| params.member.build(seed_of(member)))
                 .collect(),
-            next: Tournament::new(members),
+            next: TournamentTree::new(members),
             busy: vec![0; members],
             position: vec![0; members],
             rotating: params.member.is_rotating(),
@@ -117,12 +117,14 @@ impl Members {
     }
 
     /// Sectors written to the media: by the members' own count, or by the host's where they keep none.
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn written(&self) -> WrittenSectors {
         let reported = self
             .devices
             .iter()
-            .fold(Written::default(), |sum, device| sum + device.written());
-        Written {
+            .fold(WrittenSectors::default(), |sum, device| {
+                sum + device.written()
+            });
+        WrittenSectors {
             host_sectors: 0,
             medium_sectors: reported.medium_sectors
                 + self.sectors_written.saturating_sub(reported.host_sectors),
@@ -146,12 +148,12 @@ const NEVER: Nanos = Nanos::MAX;
 
 /// A tree of minima over a fixed number of places: a change costs the height of the tree at most.
 #[derive(Debug)]
-pub(super) struct Tournament {
+pub(super) struct TournamentTree {
     /// Node `i` has the lesser of nodes `2i` and `2i + 1`; the second half are the places.
     least: Vec<Nanos>,
 }
 
-impl Tournament {
+impl TournamentTree {
     pub(super) fn new(places: usize) -> Self {
         Self {
             least: vec![NEVER; 2 * places.next_power_of_two()],
@@ -201,7 +203,7 @@ mod tests {
             changes in prop::collection::vec((0_usize..100, prop::option::of(0_u64..50)), 1..200),
         ) {
             let mut times = vec![None; places];
-            let mut tree = Tournament::new(places);
+            let mut tree = TournamentTree::new(places);
             for (place, at) in changes {
                 times[place % places] = at;
                 tree.set(place % places, at);

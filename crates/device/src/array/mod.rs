@@ -11,29 +11,29 @@
 //! second; the time of exclusive or; locks on stripes; logs against the write hole; scrubbing; a second
 //! failure; rebuilding.
 
-mod cache;
-mod layout;
+mod controller_cache;
+mod disk_array;
 mod members;
-mod model;
 mod parity;
+mod raid_layout;
 mod write_back;
 
 use std::ops::RangeInclusive;
 
-use layout::Layout;
+use raid_layout::RaidLayout;
 
-use crate::problem::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, require};
-use crate::section::Section;
+use crate::params_error::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, require_in_range};
+use crate::profile_section::ProfileSection;
 use crate::{Device, Nanos};
-pub use layout::Level;
-pub use model::Array;
+pub use disk_array::DiskArray;
+pub use raid_layout::RaidLevel;
 
 // Parameters of the array and how a profile gives them.
 
 const MEMBERS: RangeInclusive<u32> = 2..=1024;
 const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
 
-/// Parameters of [`self::Array`].
+/// Parameters of [`self::DiskArray`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayParams<M> {
     /// What the members are.
@@ -41,7 +41,7 @@ pub struct ArrayParams<M> {
     /// How many there are.
     pub members: u32,
     /// How data lies on them.
-    pub level: Level,
+    pub level: RaidLevel,
     /// Consecutive sectors on one member; a mirror has no such unit.
     pub stripe_sectors: u64,
     /// Whether the members' platters stand alike at any time.
@@ -65,24 +65,24 @@ pub struct ControllerParams {
     pub protected: bool,
 }
 
-impl<M: Member> ArrayParams<M> {
-    pub(crate) fn parse(root: &mut Section<'_>, member: M) -> SectionResult<Self> {
+impl<M: ArrayMember> ArrayParams<M> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>, member: M) -> SectionResult<Self> {
         let level = match root.word("level", &["raid0", "raid1", "raid10", "raid5"])? {
-            "raid0" => Level::Raid0,
-            "raid1" => Level::Raid1,
-            "raid10" => Level::Raid10,
-            _ => Level::Raid5,
+            "raid0" => RaidLevel::Raid0,
+            "raid1" => RaidLevel::Raid1,
+            "raid10" => RaidLevel::Raid10,
+            _ => RaidLevel::Raid5,
         };
         let params = Self {
             members: root.integer("members", MEMBERS)?,
             level,
             stripe_sectors: match level {
-                Level::Raid1 => 1,
+                RaidLevel::Raid1 => 1,
                 _ => root.kib("stripe_kib", STRIPE_SECTORS)?,
             },
             coupled: root.flag("coupled")?,
             degraded: root.integer_or("failed_members", 0, 0..=1_u32)? == 1,
-            controller: controller(root)?,
+            controller: read_controller(root)?,
             member: Box::new(member),
         };
         params.check()?;
@@ -90,13 +90,13 @@ impl<M: Member> ArrayParams<M> {
     }
 
     fn check(&self) -> SectionResult<()> {
-        require(
+        require_in_range(
             "members",
             self.members,
             self.level.least_members()..=*MEMBERS.end(),
         )?;
-        require_pairs(self.level, self.members)?;
-        require(
+        require_mirror_pairs(self.level, self.members)?;
+        require_in_range(
             "member.capacity_bytes",
             self.member.capacity_bytes(),
             CAPACITY_BYTES,
@@ -107,7 +107,7 @@ impl<M: Member> ArrayParams<M> {
                 "give a smaller stripe_kib",
             ));
         }
-        if self.degraded && self.level == Level::Raid0 {
+        if self.degraded && self.level == RaidLevel::Raid0 {
             return Err(ParamsError::new(
                 "failed_members = 1 with level = \"raid0\", which survives no failure",
                 "give failed_members = 0, or another level",
@@ -133,9 +133,9 @@ impl<M: Member> ArrayParams<M> {
         self.layout().capacity()
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> RaidLayout {
         let member_sectors = self.member.capacity_bytes() / 512;
-        Layout::new(
+        RaidLayout::new(
             self.level,
             u64::from(self.members),
             self.stripe_sectors,
@@ -150,8 +150,8 @@ impl<M: Member> ArrayParams<M> {
     }
 }
 
-fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
-    if level == Level::Raid10 && !members.is_multiple_of(2) {
+fn require_mirror_pairs(level: RaidLevel, members: u32) -> SectionResult<()> {
+    if level == RaidLevel::Raid10 && !members.is_multiple_of(2) {
         return Err(ParamsError::new(
             format!("members = {members} cannot be paired"),
             "give an even number for raid10",
@@ -160,7 +160,7 @@ fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
     Ok(())
 }
 
-fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
+fn read_controller(root: &mut ProfileSection<'_>) -> SectionResult<ControllerParams> {
     if !root.has("controller") {
         return Ok(ControllerParams::default());
     }
@@ -179,7 +179,7 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
 // What an array needs to know of its members.
 
 /// A kind of device that can be a member of an array. [`crate::Profile`] is one.
-pub trait Member {
+pub trait ArrayMember {
     /// The addressable size, in bytes.
     fn capacity_bytes(&self) -> u64;
 

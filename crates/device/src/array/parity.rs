@@ -4,12 +4,12 @@
 //! reads the rest of the row instead (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys
 //! 26(2), 1994). The model takes the one with fewer reads, read-modify-write if equal.
 
-use super::layout::Layout;
-use crate::array::layout::{Extents, Touched};
+use super::raid_layout::RaidLayout;
+use crate::array::raid_layout::{LaneExtents, OverwrittenPart};
 
 /// How the new parity is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum ParityMethod {
     /// There is no member for it.
     None,
     /// From the replaced data and the old parity.
@@ -21,11 +21,11 @@ enum Way {
 }
 
 /// One row, and the part of it that a request or the write cache touches.
-pub(super) struct Row<'a> {
-    layout: &'a Layout,
+pub(super) struct ParityRow<'a> {
+    layout: &'a RaidLayout,
     row: u64,
     parity: usize,
-    touched: &'a [Touched],
+    touched: &'a [OverwrittenPart],
     /// The member that is not there.
     missing: Option<usize>,
     /// The part of a chunk that parity changes in.
@@ -33,13 +33,13 @@ pub(super) struct Row<'a> {
     end: u64,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ParityRow<'a> {
     /// `touched` has an entry for each chunk of data of the row. `None` without parity.
     pub(super) fn new(
-        layout: &'a Layout,
+        layout: &'a RaidLayout,
         failed: Option<usize>,
         row: u64,
-        touched: &'a [Touched],
+        touched: &'a [OverwrittenPart],
     ) -> Option<Self> {
         let some = || touched.iter().filter(|touched| !touched.is_nothing());
         Some(Self {
@@ -54,7 +54,7 @@ impl<'a> Row<'a> {
     }
 
     /// Adds the reads for the touched sectors. Data of a missing member is computed from the rest of the row.
-    pub(super) fn read(&self, out: &mut Extents) {
+    pub(super) fn read(&self, out: &mut LaneExtents) {
         let lost = self.lost().unwrap_or_default();
         for (lane, touched) in self.lanes() {
             if lost.is_nothing() {
@@ -70,46 +70,46 @@ impl<'a> Row<'a> {
     }
 
     /// Adds what must be read before the touched sectors can be written.
-    pub(super) fn read_before_write(&self, out: &mut Extents) {
+    pub(super) fn read_before_write(&self, out: &mut LaneExtents) {
         let way = self.way();
         for (lane, touched) in self.lanes() {
             match way {
-                Way::None => {}
-                Way::Modify => self.add(lane, touched.start, touched.end, out),
-                Way::Reconstruct if touched.holed || touched.is_nothing() => {
+                ParityMethod::None => {}
+                ParityMethod::Modify => self.add(lane, touched.start, touched.end, out),
+                ParityMethod::Reconstruct if touched.holed || touched.is_nothing() => {
                     self.add(lane, self.start, self.end, out);
                 }
-                Way::Reconstruct => {
+                ParityMethod::Reconstruct => {
                     self.add(lane, self.start, touched.start, out);
                     self.add(lane, touched.end, self.end, out);
                 }
-                Way::Everything => self.add(lane, self.start, self.end, out),
+                ParityMethod::Everything => self.add(lane, self.start, self.end, out),
             }
         }
-        if matches!(way, Way::Modify | Way::Everything) {
+        if matches!(way, ParityMethod::Modify | ParityMethod::Everything) {
             self.add(self.parity, self.start, self.end, out);
         }
     }
 
     /// Adds the writes.
-    pub(super) fn write(&self, out: &mut Extents) {
+    pub(super) fn write(&self, out: &mut LaneExtents) {
         for (lane, touched) in self.lanes() {
             self.add(lane, touched.start, touched.end, out);
         }
         self.add(self.parity, self.start, self.end, out);
     }
 
-    fn way(&self) -> Way {
-        let covers = |touched: &Touched| {
+    fn way(&self) -> ParityMethod {
+        let covers = |touched: &OverwrittenPart| {
             !touched.holed && touched.start <= self.start && touched.end >= self.end
         };
         if self.missing == Some(self.parity) {
-            return Way::None;
+            return ParityMethod::None;
         }
         match self.lost() {
-            Some(touched) if touched.is_nothing() => return Way::Modify,
-            Some(touched) if !covers(&touched) => return Way::Everything,
-            Some(_) => return Way::Reconstruct,
+            Some(touched) if touched.is_nothing() => return ParityMethod::Modify,
+            Some(touched) if !covers(&touched) => return ParityMethod::Everything,
+            Some(_) => return ParityMethod::Reconstruct,
             None => {}
         }
         let modify = 1 + self
@@ -123,27 +123,27 @@ impl<'a> Row<'a> {
             .filter(|touched| !covers(touched))
             .count();
         if reconstruct < modify {
-            Way::Reconstruct
+            ParityMethod::Reconstruct
         } else {
-            Way::Modify
+            ParityMethod::Modify
         }
     }
 
     /// What is touched on the missing member, if that holds data of this row.
-    fn lost(&self) -> Option<Touched> {
+    fn lost(&self) -> Option<OverwrittenPart> {
         self.lanes()
             .find(|(lane, _)| self.missing == Some(*lane))
             .map(|(_, touched)| *touched)
     }
 
-    fn lanes(&self) -> impl Iterator<Item = (usize, &Touched)> {
+    fn lanes(&self) -> impl Iterator<Item = (usize, &OverwrittenPart)> {
         (0..)
             .zip(self.touched)
             .map(|(column, touched)| (self.layout.lane(self.row, column), touched))
     }
 
     /// Adds a part of a member's chunk, if the member is there.
-    fn add(&self, lane: usize, start: u64, end: u64, out: &mut Extents) {
+    fn add(&self, lane: usize, start: u64, end: u64, out: &mut LaneExtents) {
         if self.missing != Some(lane) && start < end {
             let base = self.row * self.layout.chunk();
             out.add(lane, base + start, base + end);
@@ -154,18 +154,18 @@ impl<'a> Row<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::layout::Level;
+    use crate::array::raid_layout::RaidLevel;
 
     const CHUNK: u64 = 128;
 
     /// Sectors that a write of `start..end` within row 0 of a RAID 5 reads and writes, by member.
     fn work(members: u64, start: u64, end: u64, failed: Option<usize>) -> [Vec<(usize, u64)>; 3] {
-        let layout = Layout::new(Level::Raid5, members, CHUNK, CHUNK * 10);
-        let mut touched = vec![Touched::default(); layout.columns() as usize];
+        let layout = RaidLayout::new(RaidLevel::Raid5, members, CHUNK, CHUNK * 10);
+        let mut touched = vec![OverwrittenPart::default(); layout.columns() as usize];
         layout.touch(0, start, end, &mut touched);
-        let row = Row::new(&layout, failed, 0, &touched).expect("a level with parity");
-        let sectors = |find: &dyn Fn(&mut Extents)| {
-            let mut extents = Extents::for_lanes(members as usize);
+        let row = ParityRow::new(&layout, failed, 0, &touched).expect("a level with parity");
+        let sectors = |find: &dyn Fn(&mut LaneExtents)| {
+            let mut extents = LaneExtents::for_lanes(members as usize);
             find(&mut extents);
             let mut all: Vec<_> = extents.iter().map(|e| (e.lane, e.end - e.start)).collect();
             all.sort_unstable();
@@ -242,13 +242,13 @@ mod tests {
 
     #[test]
     fn a_gap_between_dirty_sectors_is_read_to_reconstruct() {
-        let layout = Layout::new(Level::Raid5, 3, CHUNK, CHUNK * 10);
-        let mut touched = vec![Touched::default(); 2];
+        let layout = RaidLayout::new(RaidLevel::Raid5, 3, CHUNK, CHUNK * 10);
+        let mut touched = vec![OverwrittenPart::default(); 2];
         touched[0].add(0, 8);
         touched[0].add(64, 128);
         touched[1].add(0, 128);
-        let row = Row::new(&layout, None, 0, &touched).map(|row| {
-            let mut reads = Extents::for_lanes(3);
+        let row = ParityRow::new(&layout, None, 0, &touched).map(|row| {
+            let mut reads = LaneExtents::for_lanes(3);
             row.read_before_write(&mut reads);
             reads
                 .iter()

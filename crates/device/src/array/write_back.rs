@@ -1,11 +1,11 @@
-//! Writes through the controller's cache, as [`super::cache`] decides.
+//! Writes through the controller's cache, as [`super::controller_cache`] decides.
 
-use super::model::{Array, Event, Owner};
-use crate::array::cache::Destage;
-use crate::array::layout::Touched;
+use super::disk_array::{ArrayEvent, DiskArray, TaskOwner};
+use crate::array::controller_cache::DestageQueue;
+use crate::array::raid_layout::OverwrittenPart;
 use crate::{Nanos, Op, Request};
 
-impl Array {
+impl DiskArray {
     /// Whether a write goes to the cache rather than through to the members.
     pub(super) fn takes(&self, write: &Request) -> bool {
         self.destage.as_ref().is_some_and(|destage| {
@@ -50,8 +50,8 @@ impl Array {
         while let Some(batch) = self.destage.as_mut().and_then(|d| d.next_batch(now)) {
             self.destage_batch(now, batch);
         }
-        if let Some(at) = self.destage.as_mut().and_then(Destage::await_age) {
-            self.agenda.push(at.max(now), Event::Age);
+        if let Some(at) = self.destage.as_mut().and_then(DestageQueue::await_age) {
+            self.agenda.push(at.max(now), ArrayEvent::Age);
         }
     }
 
@@ -61,20 +61,20 @@ impl Array {
         };
         if self.layout.parity(0).is_some() {
             let row = destage.cache.batch(batch).line;
-            self.write_row(now, Owner::Batch(batch), row);
+            self.write_row(now, TaskOwner::Batch(batch), row);
             return;
         }
         self.extents.clear();
         for (start, end) in destage.cache.dirty(batch) {
             self.layout.data(start, end - start, &mut self.extents);
         }
-        let task = self.open_task(Owner::Batch(batch), 0);
+        let task = self.open_task(TaskOwner::Batch(batch), 0);
         self.send_writes(now, task, Op::Write, false);
     }
 
     /// Sets the touched part of a batch's row.
     pub(super) fn touch_dirty(&mut self, batch: u32) {
-        self.touched.fill(Touched::default());
+        self.touched.fill(OverwrittenPart::default());
         let Some(destage) = &self.destage else {
             return;
         };
@@ -91,7 +91,7 @@ impl Array {
             destage.cache.finish(batch);
         }
         self.admit(now);
-        while let Some(host) = self.destage.as_mut().and_then(Destage::flushed) {
+        while let Some(host) = self.destage.as_mut().and_then(DestageQueue::flushed) {
             self.flush_members(now, host);
         }
         self.destage(now);

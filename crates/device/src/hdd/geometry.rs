@@ -14,7 +14,7 @@ pub(crate) type Angle = u64;
 pub(crate) const TURN: f64 = 18_446_744_073_709_551_616.0;
 
 /// Angle of a number of sectors, `per_track` of which make a revolution.
-fn angle(sectors: f64, per_track: u32) -> Angle {
+fn angle_of_sectors(sectors: f64, per_track: u32) -> Angle {
     ((sectors / f64::from(per_track)).fract() * TURN) as Angle
 }
 
@@ -46,7 +46,7 @@ impl Divisor {
 
 /// Tracks with equally many sectors.
 #[derive(Clone, Debug)]
-pub(crate) struct Zone {
+pub(crate) struct TrackZone {
     pub(crate) first_sector: u64,
     pub(crate) end_sector: u64,
     first_cylinder: u32,
@@ -72,7 +72,7 @@ pub(crate) struct Zone {
 
 /// A sector's place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SectorPlace {
     pub(crate) cylinder: u32,
     pub(crate) surface: u32,
     /// Where the sector begins.
@@ -87,7 +87,7 @@ pub(crate) struct Place {
 /// All zones, and a table that leads from a sector number to its zone.
 #[derive(Debug)]
 pub(crate) struct Geometry {
-    pub(crate) zones: Vec<Zone>,
+    pub(crate) zones: Vec<TrackZone>,
     pub(crate) surfaces: u32,
     serpentine: bool,
     /// Zone of the first sector of each stretch of 2^`shift` sectors.
@@ -100,10 +100,10 @@ const STRETCHES: u64 = 4096;
 
 impl Geometry {
     pub(crate) fn new(params: &HddParams) -> Self {
-        let mut zones: Vec<Zone> = Vec::with_capacity(params.zones.len());
+        let mut zones: Vec<TrackZone> = Vec::with_capacity(params.zones.len());
         for zone in &params.zones {
             let first_sector = zones.last().map_or(0, |before| before.end_sector);
-            zones.push(Zone::new(zone, params.surfaces, first_sector));
+            zones.push(TrackZone::new(zone, params.surfaces, first_sector));
         }
         let capacity = zones.last().map_or(0, |zone| zone.end_sector);
         let shift = (capacity / STRETCHES).max(1).ilog2();
@@ -131,7 +131,7 @@ impl Geometry {
 
     /// The place of a sector; past the end, that of the last.
     #[inline]
-    pub(crate) fn locate(&self, sector: u64) -> Place {
+    pub(crate) fn locate(&self, sector: u64) -> SectorPlace {
         let sector = sector.min(self.capacity() - 1);
         let mut index = self.zone_of_stretch[(sector >> self.shift) as usize] as usize;
         while self.zones[index].end_sector <= sector {
@@ -142,12 +142,12 @@ impl Geometry {
 
     /// The place `sectors` after `sector` at `place`.
     #[inline]
-    pub(crate) fn after(&self, place: &Place, sector: u64, sectors: u64) -> Place {
+    pub(crate) fn after(&self, place: &SectorPlace, sector: u64, sectors: u64) -> SectorPlace {
         if sectors >= place.left_on_track {
             return self.locate(sector + sectors);
         }
         let step = self.zones[place.zone as usize].sector_angle;
-        Place {
+        SectorPlace {
             angle: place.angle.wrapping_add(sectors.wrapping_mul(step)),
             left_on_track: place.left_on_track - sectors,
             ..*place
@@ -187,7 +187,7 @@ fn surface(cylinder: u64, order: u64, surfaces: u32, serpentine: bool) -> u32 {
     }
 }
 
-impl Zone {
+impl TrackZone {
     fn new(params: &ZoneParams, surfaces: u32, first_sector: u64) -> Self {
         let turn = params.sectors_per_track;
         let data_per_track = u64::from(turn - params.spares_per_track);
@@ -196,9 +196,9 @@ impl Zone {
         let tracks = u64::from(params.cylinders) * u64::from(surfaces);
         let evenly =
             |count: u64, among: u64| (u128::from(count) << 64).div_ceil(u128::from(among)) as u64;
-        let track_skew = angle(params.track_skew_sectors, turn);
-        let cylinder_skew = angle(params.cylinder_skew_sectors, turn);
-        let spare = angle(f64::from(params.spares_per_track), turn);
+        let track_skew = angle_of_sectors(params.track_skew_sectors, turn);
+        let cylinder_skew = angle_of_sectors(params.cylinder_skew_sectors, turn);
+        let spare = angle_of_sectors(f64::from(params.spares_per_track), turn);
         Self {
             first_sector,
             end_sector: first_sector + data,
@@ -210,8 +210,8 @@ impl Zone {
             slips: evenly(params.slips, data),
             slipped_tracks: evenly(params.slipped_tracks, tracks),
             spares_in_cylinder: params.spares_per_cylinder > 0,
-            sector_angle: angle(1.0, turn),
-            offset: angle(params.offset_sectors, turn),
+            sector_angle: angle_of_sectors(1.0, turn),
+            offset: angle_of_sectors(params.offset_sectors, turn),
             track_step: track_skew,
             cylinder_step: track_skew
                 .wrapping_mul(u64::from(surfaces - 1))
@@ -222,7 +222,7 @@ impl Zone {
     }
 
     #[inline]
-    fn place(&self, sector: u64, zone: u32, surfaces: u32, serpentine: bool) -> Place {
+    fn place(&self, sector: u64, zone: u32, surfaces: u32, serpentine: bool) -> SectorPlace {
         let offset = sector - self.first_sector;
         let (cylinder, in_cylinder) = self.per_cylinder.split(self.physical(offset));
         let (order, in_track) = self.per_track.split(in_cylinder);
@@ -231,7 +231,7 @@ impl Zone {
             .wrapping_mul(self.cylinder_step)
             .wrapping_add(order.wrapping_mul(self.track_step))
             .wrapping_add(self.offset);
-        Place {
+        SectorPlace {
             cylinder: self.first_cylinder + cylinder as u32,
             surface: surface(cylinder, order, surfaces, serpentine),
             angle: in_track.wrapping_mul(self.sector_angle).wrapping_add(skew),
@@ -285,7 +285,7 @@ impl Zone {
 mod tests {
     use super::*;
     use crate::hdd::ZoneParams;
-    use crate::{Params, Profile};
+    use crate::{DeviceParams, Profile};
 
     const SURFACES: u32 = 3;
 
@@ -336,7 +336,7 @@ mod tests {
     fn params(serpentine: bool) -> HddParams {
         let text = include_str!("../../../../python/tierwise/data/devices/hdd-7k2.toml");
         let profile = Profile::parse(text, "hdd-7k2.toml").expect("a valid profile");
-        let Params::Hdd(params) = profile.params() else {
+        let DeviceParams::Hdd(params) = profile.params() else {
             panic!("a disk")
         };
         HddParams {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::geometry::{Angle, Geometry, Place, TURN};
+use super::geometry::{Angle, Geometry, SectorPlace, TURN};
 use super::params::HddParams;
 use crate::Nanos;
 
@@ -17,13 +17,13 @@ const FRACTION_BITS: u32 = 20;
 
 /// Where the heads are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Arm {
+pub(crate) struct ArmPosition {
     pub(crate) cylinder: u32,
     pub(crate) surface: u32,
 }
 
-impl From<&Place> for Arm {
-    fn from(place: &Place) -> Self {
+impl From<&SectorPlace> for ArmPosition {
+    fn from(place: &SectorPlace) -> Self {
         Self {
             cylinder: place.cylinder,
             surface: place.surface,
@@ -33,7 +33,7 @@ impl From<&Place> for Arm {
 
 /// What a transfer costs in one zone.
 #[derive(Debug)]
-struct Rate {
+struct ZoneTransferTimes {
     /// Time of a sector, with [`FRACTION_BITS`] binary places.
     sector: u64,
     /// Time from the end of a track to the start of the next, `[read, write]`.
@@ -44,16 +44,16 @@ struct Rate {
 
 /// Sectors that pass the head in order, gaps between tracks included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passing {
+pub(crate) struct PassingSectors {
     pub(crate) sector: u64,
-    pub(crate) place: Place,
+    pub(crate) place: SectorPlace,
     /// When that sector begins to pass.
     pub(crate) begin: Nanos,
 }
 
 /// Moving parts and the platter's phase.
 #[derive(Debug)]
-pub(crate) struct Mechanics {
+pub(crate) struct DiskMechanics {
     pub(crate) geometry: Geometry,
     turn_ns: Nanos,
     /// Angle the platter turns in a nanosecond.
@@ -65,10 +65,10 @@ pub(crate) struct Mechanics {
     head_switch_ns: Nanos,
     settle_ns: i64,
     read_settle_ns: Nanos,
-    rates: Vec<Rate>,
+    rates: Vec<ZoneTransferTimes>,
 }
 
-impl Mechanics {
+impl DiskMechanics {
     /// `phase` is the platter's angle at time 0, `seek_ns` the table of [`HddParams::seek_ns`].
     pub(crate) fn new(params: &HddParams, phase: Angle, seek_ns: Arc<[u32]>) -> Self {
         let geometry = Geometry::new(params);
@@ -95,7 +95,7 @@ impl Mechanics {
         mechanics
     }
 
-    fn rate(&self, zone: &super::geometry::Zone) -> Rate {
+    fn rate(&self, zone: &super::geometry::TrackZone) -> ZoneTransferTimes {
         let scaled = (u128::from(zone.sector_angle) * u128::from(self.turn_ns)) << FRACTION_BITS;
         let gap = |angle, moving: Nanos| {
             [false, true].map(|write| {
@@ -109,7 +109,7 @@ impl Mechanics {
             })
         };
         let next_cylinder_ns = Nanos::from(*self.seek_ns.get(1).unwrap_or(&0));
-        Rate {
+        ZoneTransferTimes {
             sector: (scaled >> 64) as u64,
             track_gap_ns: gap(zone.track_gap, self.head_switch_ns),
             cylinder_gap_ns: gap(zone.cylinder_gap, next_cylinder_ns),
@@ -118,7 +118,7 @@ impl Mechanics {
 
     /// Time from `arm` to a track: the longer of seek and head switch, and settling if it is for a write.
     #[inline]
-    pub(crate) fn move_ns(&self, arm: Arm, place: &Place, write: bool) -> Nanos {
+    pub(crate) fn move_ns(&self, arm: ArmPosition, place: &SectorPlace, write: bool) -> Nanos {
         let distance = arm.cylinder.abs_diff(place.cylinder);
         let seek = Nanos::from(self.seek_ns[distance as usize]);
         let switch = if arm.surface == place.surface {
@@ -136,7 +136,7 @@ impl Mechanics {
 
     /// Time from `arm` to the track of a read that missed.
     #[inline]
-    pub(crate) fn read_move_ns(&self, arm: Arm, place: &Place) -> Nanos {
+    pub(crate) fn read_move_ns(&self, arm: ArmPosition, place: &SectorPlace) -> Nanos {
         self.move_ns(arm, place, false).max(self.read_settle_ns)
     }
 
@@ -159,7 +159,13 @@ impl Mechanics {
 
     /// When the first sector at `place` begins to pass, for a head that is free at `at`.
     #[inline]
-    pub(crate) fn reach(&self, at: Nanos, arm: Arm, place: &Place, write: bool) -> Nanos {
+    pub(crate) fn reach(
+        &self,
+        at: Nanos,
+        arm: ArmPosition,
+        place: &SectorPlace,
+        write: bool,
+    ) -> Nanos {
         let there = at + self.move_ns(arm, place, write);
         there + self.wait_ns(there, place.angle)
     }
@@ -168,8 +174,8 @@ impl Mechanics {
     /// which it can be sought and whether it is to be written.
     pub(crate) fn reached_first<'a>(
         &self,
-        arm: Arm,
-        places: impl Iterator<Item = (Nanos, &'a Place, bool)>,
+        arm: ArmPosition,
+        places: impl Iterator<Item = (Nanos, &'a SectorPlace, bool)>,
     ) -> Option<usize> {
         let (mut first, mut earliest) = (None, Nanos::MAX);
         for (index, (at, place, write)) in places.enumerate() {
@@ -190,28 +196,28 @@ impl Mechanics {
         &self,
         begin: Nanos,
         sector: u64,
-        place: &Place,
+        place: &SectorPlace,
         sectors: u64,
         write: bool,
-    ) -> (Nanos, Arm) {
+    ) -> (Nanos, ArmPosition) {
         if sectors <= place.left_on_track {
             return (
                 begin + self.sectors_ns(place.zone, sectors),
-                Arm::from(place),
+                ArmPosition::from(place),
             );
         }
         self.pass_tracks(begin, sector, *place, sectors, write)
     }
 
-    /// As [`Mechanics::pass`] over more than one track: one step for each stretch of even tracks, mostly a zone.
+    /// As [`DiskMechanics::pass`] over more than one track: one step for each stretch of even tracks, mostly a zone.
     fn pass_tracks(
         &self,
         begin: Nanos,
         sector: u64,
-        place: Place,
+        place: SectorPlace,
         sectors: u64,
         write: bool,
-    ) -> (Nanos, Arm) {
+    ) -> (Nanos, ArmPosition) {
         let (mut at, mut sector, mut place, mut rest) = (begin, sector, place, sectors);
         loop {
             let zone = &self.geometry.zones[place.zone as usize];
@@ -227,7 +233,7 @@ impl Mechanics {
                 + (beyond - cylinders) * rate.track_gap_ns[way]
                 + cylinders * rate.cylinder_gap_ns[way];
             let (cylinder, surface) = self.geometry.track_position(place.zone, last_track);
-            let arm = Arm { cylinder, surface };
+            let arm = ArmPosition { cylinder, surface };
             (rest, sector) = (rest - here, sector + here);
             if rest == 0 || sector >= self.geometry.capacity() {
                 return (at, arm);
@@ -239,7 +245,12 @@ impl Mechanics {
 
     /// Where the sectors that have passed by `now` end, those from `from` on up to `limit`; and the track that the
     /// head is on then. One step for each track.
-    pub(crate) fn passed(&self, from: Passing, limit: u64, now: Nanos) -> (u64, Passing) {
+    pub(crate) fn passed(
+        &self,
+        from: PassingSectors,
+        limit: u64,
+        now: Nanos,
+    ) -> (u64, PassingSectors) {
         let mut track = from;
         loop {
             let here = (limit - track.sector).min(track.place.left_on_track);
@@ -254,8 +265,8 @@ impl Mechanics {
                 return (sector, track);
             }
             let place = self.geometry.locate(sector);
-            let begin = self.reach(end, Arm::from(&track.place), &place, false);
-            track = Passing {
+            let begin = self.reach(end, ArmPosition::from(&track.place), &place, false);
+            track = PassingSectors {
                 sector,
                 place,
                 begin,

@@ -9,9 +9,9 @@
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
-mod disk;
+mod drive_files;
 mod geometry;
-mod import;
+mod hard_disk;
 mod mechanics;
 mod params;
 mod queue;
@@ -19,10 +19,12 @@ mod readahead;
 mod seek;
 mod service;
 
-pub use disk::Disk;
-pub use import::{ImportError, ImportFile, import};
+pub use drive_files::{DriveFile, DriveFileError, profile_from_drive_files};
+pub use hard_disk::HardDisk;
 pub use params::ZoneParams;
-pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
+pub use params::{
+    DiskCacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd,
+};
 pub use seek::SeekCurve;
 
 /// Every bound of a disk's parameters.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::bounds;
 use super::seek::SeekCurve;
 use crate::Nanos;
-use crate::problem::{ParamsError, SectionResult, require};
-use crate::section::Section;
+use crate::params_error::{ParamsError, SectionResult, require_in_range};
+use crate::profile_section::ProfileSection;
 
-/// Parameters of [`super::Disk`].
+/// Parameters of [`super::HardDisk`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct HddParams {
     /// Revolutions per minute.
@@ -28,7 +28,7 @@ pub struct HddParams {
     /// Zones from the outer edge in.
     pub zones: Vec<ZoneParams>,
     /// Segments and read-ahead.
-    pub cache: CacheParams,
+    pub cache: DiskCacheParams,
     /// Whether writes are reported when in the cache.
     pub write_cache: bool,
     /// Command handling times.
@@ -41,7 +41,7 @@ pub struct HddParams {
 
 /// The buffer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CacheParams {
+pub struct DiskCacheParams {
     /// Read segments; 0 for no read cache.
     pub segments: u32,
     /// Size of each.
@@ -113,7 +113,7 @@ pub enum QueuePolicy {
 }
 
 impl HddParams {
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Self> {
         let mut mechanics = root.section("mechanics")?;
         let surfaces = mechanics.integer("surfaces", bounds::SURFACES)?;
         let zones = ZoneParams::parse_all(root)?;
@@ -130,10 +130,10 @@ impl HddParams {
             serpentine: mechanics.flag("serpentine")?,
             seek: SeekCurve::parse(root.section("seek")?, cylinders)?,
             zones,
-            cache: CacheParams::parse(root.section("cache")?)?,
+            cache: DiskCacheParams::parse(root.section("cache")?)?,
             write_cache: root.flag("write_cache")?,
             overhead: OverheadParams::parse(root.section("overhead")?)?,
-            bus_sector_ns: bus(root.section("bus")?)?,
+            bus_sector_ns: read_bus(root.section("bus")?)?,
             queue: QueueParams::parse(root.section("queue")?)?,
         };
         mechanics.finish()?;
@@ -157,16 +157,16 @@ impl HddParams {
     }
 }
 
-fn bus(mut section: Section<'_>) -> SectionResult<f64> {
+fn read_bus(mut section: ProfileSection<'_>) -> SectionResult<f64> {
     let sector_ns = section.number("sector_us", bounds::BUS_SECTOR_US)? * 1e3;
     section.finish()?;
     Ok(sector_ns)
 }
 
 impl ReadaheadEnd {
-    fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
+    fn parse(section: &mut ProfileSection<'_>) -> SectionResult<Self> {
         let key = "readahead_to";
-        let read = |section: &mut Section<'_>| {
+        let read = |section: &mut ProfileSection<'_>| {
             let word = section.word(key, &["segment", "track", "cylinder"])?;
             Ok(word.to_owned())
         };
@@ -179,8 +179,8 @@ impl ReadaheadEnd {
     }
 }
 
-impl CacheParams {
-    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+impl DiskCacheParams {
+    fn parse(mut section: ProfileSection<'_>) -> SectionResult<Self> {
         let params = Self {
             segments: section.integer("segments", bounds::SEGMENTS)?,
             segment_sectors: section.integer("segment_sectors", bounds::SEGMENT_SECTORS)?,
@@ -208,7 +208,7 @@ impl OverheadParams {
         }
     }
 
-    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+    fn parse(mut section: ProfileSection<'_>) -> SectionResult<Self> {
         let mut time = |key| section.micros(key, bounds::OVERHEAD_NS);
         let params = Self {
             read_ns: [
@@ -241,7 +241,7 @@ impl OverheadParams {
 }
 
 impl QueueParams {
-    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+    fn parse(mut section: ProfileSection<'_>) -> SectionResult<Self> {
         let params = Self {
             depth: section.integer("depth", bounds::QUEUE_DEPTH)?,
             policy: match section.word("policy", &["fcfs", "sptf"])? {
@@ -268,7 +268,7 @@ impl HddParams {
             .iter()
             .enumerate()
             .try_for_each(|(index, zone)| zone.check(index, self.surfaces))?;
-        check_order(&self.zones)?;
+        check_zone_order(&self.zones)?;
         self.seek.check()?;
         if self.write_cache && self.cache.write_sectors == 0 {
             return Err(ParamsError::new(
@@ -285,25 +285,25 @@ impl ZoneParams {
         let name = |field: &str| format!("zones[{index}].{field}");
         let turn = self.sectors_per_track;
         let cylinder = u64::from(turn) * u64::from(surfaces);
-        require(
+        require_in_range(
             &name("spares_per_track"),
             self.spares_per_track,
             0..=turn / 2,
         )?;
         let spares = 0..=cylinder / 2;
-        require(
+        require_in_range(
             &name("spares_per_cylinder"),
             self.spares_per_cylinder,
             spares,
         )?;
         let tracks = 0..=self.spare_tracks;
-        require(&name("slipped_tracks"), self.slipped_tracks, tracks)?;
+        require_in_range(&name("slipped_tracks"), self.slipped_tracks, tracks)?;
         for (field, sectors) in [
             ("offset_sectors", self.offset_sectors),
             ("track_skew_sectors", self.track_skew_sectors),
             ("cylinder_skew_sectors", self.cylinder_skew_sectors),
         ] {
-            require(&name(field), sectors, 0.0..=f64::from(turn))?;
+            require_in_range(&name(field), sectors, 0.0..=f64::from(turn))?;
         }
         self.require_data(&name("spares"), surfaces)
     }
@@ -328,8 +328,8 @@ impl SeekCurve {
                 ..
             } => {
                 let most_us = *bounds::SEEK_US.end();
-                require("seek.average_us", *average_us, *single_us..=most_us)?;
-                require("seek.full_us", *full_us, *average_us..=most_us)
+                require_in_range("seek.average_us", *average_us, *single_us..=most_us)?;
+                require_in_range("seek.full_us", *full_us, *average_us..=most_us)
             }
         }
     }
@@ -372,14 +372,14 @@ pub struct ZoneParams {
 
 impl ZoneParams {
     /// All zones of a profile; the disk's check tells whether they fit together.
-    pub(super) fn parse_all(root: &mut Section<'_>) -> SectionResult<Vec<Self>> {
+    pub(super) fn parse_all(root: &mut ProfileSection<'_>) -> SectionResult<Vec<Self>> {
         root.sections("zones")?
             .into_iter()
             .map(Self::parse)
             .collect()
     }
 
-    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+    fn parse(mut section: ProfileSection<'_>) -> SectionResult<Self> {
         let most_sectors = *bounds::SECTORS_PER_TRACK.end();
         let angle = 0.0..=f64::from(most_sectors);
         let mut count = |key| section.integer_or(key, 0, bounds::UNUSED);
@@ -424,7 +424,7 @@ impl ZoneParams {
 }
 
 /// Refuses zones that are too many or not in order.
-pub(super) fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
+pub(super) fn check_zone_order(zones: &[ZoneParams]) -> SectionResult<()> {
     let overlap = zones
         .windows(2)
         .position(|w| w[1].first_cylinder < w[0].first_cylinder + w[0].cylinders);

@@ -6,15 +6,15 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::geometry::Place;
-use super::mechanics::{Arm, Mechanics};
+use super::geometry::SectorPlace;
+use super::mechanics::{ArmPosition, DiskMechanics};
 use super::params::{HddParams, QueueParams, QueuePolicy};
-use crate::driver::RESERVED;
+use crate::virtual_time_driver::RESERVED;
 use crate::{Nanos, Request, RequestId};
 
 /// A command that waits for the mechanism.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingCommand {
     pub(crate) id: RequestId,
     pub(crate) request: Request,
     pub(crate) arrived: Nanos,
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
     pub(crate) early: Nanos,
     /// When the handling of the command is over and the arm may move.
     pub(crate) ready: Nanos,
-    pub(crate) place: Place,
+    pub(crate) place: SectorPlace,
     pub(crate) write: bool,
     /// Whether it is a read that continues the read just before it.
     pub(crate) sequential: bool,
@@ -33,8 +33,8 @@ pub(crate) struct Waiting {
 pub(crate) struct Queue {
     params: QueueParams,
     /// In order of arrival.
-    taken: VecDeque<Waiting>,
-    behind: VecDeque<Waiting>,
+    taken: VecDeque<WaitingCommand>,
+    behind: VecDeque<WaitingCommand>,
 }
 
 impl Queue {
@@ -47,7 +47,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn push(&mut self, waiting: Waiting) {
+    pub(crate) fn push(&mut self, waiting: WaitingCommand) {
         if self.taken.len() < self.params.depth as usize {
             self.taken.push_back(waiting);
         } else {
@@ -64,10 +64,10 @@ impl Queue {
     pub(crate) fn pop(
         &mut self,
         now: Nanos,
-        arm: Arm,
+        arm: ArmPosition,
         read_to: Option<u64>,
-        mechanics: &Mechanics,
-    ) -> Option<Waiting> {
+        mechanics: &DiskMechanics,
+    ) -> Option<WaitingCommand> {
         let index = self
             .continuing(read_to)
             .unwrap_or_else(|| self.choose(now, arm, mechanics));
@@ -84,11 +84,11 @@ impl Queue {
             return None;
         }
         let sector = read_to?;
-        let goes_on = |waiting: &Waiting| waiting.request.sector == sector && !waiting.write;
+        let goes_on = |waiting: &WaitingCommand| waiting.request.sector == sector && !waiting.write;
         self.taken.iter().position(goes_on)
     }
 
-    fn choose(&self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> usize {
+    fn choose(&self, now: Nanos, arm: ArmPosition, mechanics: &DiskMechanics) -> usize {
         let oldest_age = self
             .taken
             .front()
@@ -111,16 +111,16 @@ impl Queue {
 
 /// What the mechanism is doing.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct MechanismJob {
     pub(super) end: Nanos,
-    pub(super) work: Work,
+    pub(super) work: JobPurpose,
     /// The sectors it moves between medium and buffer.
     pub(super) sectors: Range<u64>,
 }
 
 /// For whom the mechanism works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum JobPurpose {
     /// A command from the queue.
     Command,
     /// The write cache.
@@ -133,7 +133,7 @@ pub(super) enum Work {
 
 /// Consecutive sectors that wait to be written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dirty {
+pub(crate) struct DirtyStretch {
     pub(crate) sector: u64,
     pub(crate) end: u64,
     /// Number of the last write in it, for flushes.
@@ -142,19 +142,19 @@ pub(crate) struct Dirty {
 
 /// Dirty stretches in order of arrival; neighbours are joined.
 #[derive(Debug)]
-pub(crate) struct WriteCache {
-    dirty: Vec<Dirty>,
+pub(crate) struct DiskWriteCache {
+    dirty: Vec<DirtyStretch>,
     /// Where the first sector of each lies. A separate list, since most searches need the sectors only.
-    places: Vec<Place>,
+    places: Vec<SectorPlace>,
     /// The stretch that the mechanism is writing: still takes space, no longer grows.
-    writing: Option<Dirty>,
+    writing: Option<DirtyStretch>,
     sectors_max: u64,
     stretches_max: usize,
     sectors: u64,
     writes: u64,
 }
 
-impl WriteCache {
+impl DiskWriteCache {
     pub(crate) fn new(params: &HddParams) -> Self {
         let stretches_max = params.cache.write_segments as usize;
         Self {
@@ -181,7 +181,7 @@ impl WriteCache {
     }
 
     /// Adds a write whose first sector lies at `place`.
-    pub(crate) fn add(&mut self, request: &Request, place: Place) {
+    pub(crate) fn add(&mut self, request: &Request, place: SectorPlace) {
         self.writes += 1;
         let (sector, end) = (request.sector, request.sector + u64::from(request.sectors));
         let last_write = self.writes;
@@ -195,7 +195,7 @@ impl WriteCache {
             dirty.last_write = last_write;
         } else {
             self.sectors += u64::from(request.sectors);
-            self.dirty.push(Dirty {
+            self.dirty.push(DirtyStretch {
                 sector,
                 end,
                 last_write,
@@ -206,15 +206,15 @@ impl WriteCache {
 
     /// Whether a read can be served from the dirty stretches.
     pub(crate) fn holds(&self, sector: u64, end: u64) -> bool {
-        let inside = |dirty: &Dirty| dirty.sector <= sector && end <= dirty.end;
+        let inside = |dirty: &DirtyStretch| dirty.sector <= sector && end <= dirty.end;
         self.writing.as_ref().is_some_and(inside) || self.dirty.iter().any(inside)
     }
 
     /// Starts writing a stretch; `choose` selects it by the places where the stretches begin.
     pub(crate) fn start(
         &mut self,
-        choose: impl FnOnce(&[Place]) -> Option<usize>,
-    ) -> Option<(Dirty, Place)> {
+        choose: impl FnOnce(&[SectorPlace]) -> Option<usize>,
+    ) -> Option<(DirtyStretch, SectorPlace)> {
         let index = choose(&self.places)?;
         let dirty = self.dirty.remove(index);
         self.writing = Some(dirty);
@@ -239,7 +239,7 @@ impl WriteCache {
 
     /// Whether every write up to number `write` is on the medium.
     pub(crate) fn is_durable(&self, write: u64) -> bool {
-        let later = |dirty: &Dirty| dirty.last_write > write;
+        let later = |dirty: &DirtyStretch| dirty.last_write > write;
         self.writing.as_ref().is_none_or(later) && self.dirty.iter().all(later)
     }
 }
@@ -251,7 +251,7 @@ impl WriteCache {
 
 /// A flush that waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingFlush {
     pub(super) id: RequestId,
     /// Number of the last write reported before it.
     pub(super) last_write: u64,
@@ -261,7 +261,7 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct FlushQueue {
     pub(super) drains: bool,
-    pub(super) pending: VecDeque<Pending>,
+    pub(super) pending: VecDeque<PendingFlush>,
     /// Commands that a flush holds back.
     pub(super) held: VecDeque<(RequestId, Request)>,
 }

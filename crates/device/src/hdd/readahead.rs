@@ -2,17 +2,17 @@
 //!
 //! Growth is never simulated sector by sector: its extent is computed on demand.
 
-use super::mechanics::{Arm, Mechanics, Passing};
-use super::params::{CacheParams, ReadaheadEnd};
+use super::mechanics::{ArmPosition, DiskMechanics, PassingSectors};
+use super::params::{DiskCacheParams, ReadaheadEnd};
 use crate::Nanos;
-use crate::hdd::geometry::Place;
+use crate::hdd::geometry::SectorPlace;
 
 /// The head is reading on, behind a request, into a segment.
 #[derive(Clone, Copy, Debug)]
-struct Stream {
+struct ReadaheadStream {
     segment: usize,
     /// The track that the head was on when last asked: the stretch from there on.
-    from: Passing,
+    from: PassingSectors,
     /// End of the stretch.
     limit: u64,
     /// When the head will have been on the track for a whole turn, and the track's first sector.
@@ -21,7 +21,7 @@ struct Stream {
 
 /// How the cache can serve a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lookup {
+pub(crate) enum CacheLookup {
     /// All sectors are in the buffer.
     Hit,
     /// The head is about to read the rest; all sectors are there at this time.
@@ -33,19 +33,19 @@ pub(crate) enum Lookup {
 /// The sectors read or written lately, and the reading ahead.
 #[derive(Debug)]
 pub(crate) struct ReadCache {
-    segments: Segments,
+    segments: CacheSegments,
     segment_sectors: u64,
     readahead_sectors: u64,
     readahead_to: ReadaheadEnd,
     if_sequential: bool,
     on_arrival: bool,
-    stream: Option<Stream>,
+    stream: Option<ReadaheadStream>,
 }
 
 impl ReadCache {
-    pub(crate) fn new(params: &CacheParams) -> Self {
+    pub(crate) fn new(params: &DiskCacheParams) -> Self {
         Self {
-            segments: Segments::new(params.segments),
+            segments: CacheSegments::new(params.segments),
             segment_sectors: u64::from(params.segment_sectors),
             readahead_sectors: u64::from(params.readahead_sectors),
             readahead_to: params.readahead_to,
@@ -63,11 +63,11 @@ impl ReadCache {
         ready: Nanos,
         sector: u64,
         end: u64,
-        mechanics: &Mechanics,
-    ) -> Lookup {
+        mechanics: &DiskMechanics,
+    ) -> CacheLookup {
         self.grow(now, mechanics);
         let Some(index) = self.segments.find(sector) else {
-            return Lookup::Miss;
+            return CacheLookup::Miss;
         };
         match self.stream {
             Some(stream) if stream.segment == index => {
@@ -75,21 +75,21 @@ impl ReadCache {
             }
             _ if end <= self.segments.end(index) => {
                 self.segments.touch(index);
-                Lookup::Hit
+                CacheLookup::Hit
             }
-            _ => Lookup::Miss,
+            _ => CacheLookup::Miss,
         }
     }
 
     /// A read in the segment that grows moves the end of the growth on.
     fn read_on(
         &mut self,
-        stream: Stream,
+        stream: ReadaheadStream,
         now: Nanos,
         sector: u64,
         end: u64,
-        mechanics: &Mechanics,
-    ) -> Lookup {
+        mechanics: &DiskMechanics,
+    ) -> CacheLookup {
         let have = self.segments.end(stream.segment);
         let wanted = if self.on_arrival {
             track_end(end, mechanics)
@@ -99,24 +99,24 @@ impl ReadCache {
         let limit = wanted.max(stream.limit);
         let stopped = have == stream.limit && limit > have;
         let stream = if stopped {
-            resume(stream, now, have, mechanics)
+            resume_readahead(stream, now, have, mechanics)
         } else {
             stream
         };
-        let stream = Stream { limit, ..stream };
+        let stream = ReadaheadStream { limit, ..stream };
         self.stream = Some(stream);
         self.segments.touch(stream.segment);
         self.segments
             .extend(stream.segment, have, self.segment_sectors, sector);
         if end <= have {
-            return Lookup::Hit;
+            return CacheLookup::Hit;
         }
-        let (at, _) = pass_to(end, &stream.from, mechanics);
-        Lookup::Stream(at)
+        let (at, _) = pass_sectors_until(end, &stream.from, mechanics);
+        CacheLookup::Stream(at)
     }
 
     /// Where reading ahead ends behind `end`, in a segment that holds what is before it from `first` on.
-    fn limit(&self, first: u64, end: u64, mechanics: &Mechanics) -> u64 {
+    fn limit(&self, first: u64, end: u64, mechanics: &DiskMechanics) -> u64 {
         let bound = match self.readahead_to {
             ReadaheadEnd::Segment => mechanics.geometry.capacity(),
             ReadaheadEnd::Track => self.stream_end(first, end, mechanics),
@@ -126,7 +126,7 @@ impl ReadCache {
     }
 
     /// End of the track, or of the next one if the segment came from the track before.
-    fn stream_end(&self, first: u64, end: u64, mechanics: &Mechanics) -> u64 {
+    fn stream_end(&self, first: u64, end: u64, mechanics: &DiskMechanics) -> u64 {
         let here = track_end(end, mechanics);
         let place = mechanics.geometry.locate(first);
         if first + place.left_on_track < end && here < mechanics.geometry.capacity() {
@@ -138,14 +138,14 @@ impl ReadCache {
 
     /// Brings the growing segment up to date; returns where the head is.
     #[inline]
-    fn grow(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
+    fn grow(&mut self, now: Nanos, mechanics: &DiskMechanics) -> Option<ArmPosition> {
         let stream = self.stream?;
         if now <= stream.from.begin {
-            return Some(Arm::from(&stream.from.place));
+            return Some(ArmPosition::from(&stream.from.place));
         }
         let (passed, track) = mechanics.passed(stream.from, stream.limit, now);
         // The next query starts from here, so a long stream is not scanned from its beginning again.
-        self.stream = Some(Stream {
+        self.stream = Some(ReadaheadStream {
             from: track,
             ..stream
         });
@@ -156,12 +156,12 @@ impl ReadCache {
             self.segments
                 .reach_back(stream.segment, start, self.segment_sectors);
         }
-        Some(Arm::from(&track.place))
+        Some(ArmPosition::from(&track.place))
     }
 
     /// Ends the growth because the head is needed elsewhere; returns where the head is at `now`.
     #[inline]
-    pub(crate) fn stop(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
+    pub(crate) fn stop(&mut self, now: Nanos, mechanics: &DiskMechanics) -> Option<ArmPosition> {
         let arm = self.grow(now, mechanics);
         self.stream = None;
         arm
@@ -169,7 +169,7 @@ impl ReadCache {
 
     /// Keeps a read that has been fetched, and what passed before it; the head reads on from its end.
     #[inline]
-    pub(crate) fn insert(&mut self, read: &Fetched<'_>, mechanics: &Mechanics) {
+    pub(crate) fn insert(&mut self, read: &FetchedRead<'_>, mechanics: &DiskMechanics) {
         let end = read.sector + read.sectors;
         let ahead = read.sequential || !self.if_sequential;
         let first = if ahead && self.on_arrival {
@@ -190,9 +190,9 @@ impl ReadCache {
         let limit = self.first_limit(read, start, mechanics);
         if limit > end || turn.is_some() {
             let (place, begin) = read.behind(limit > end, mechanics);
-            self.stream = Some(Stream {
+            self.stream = Some(ReadaheadStream {
                 segment,
-                from: Passing {
+                from: PassingSectors {
                     sector: end,
                     place,
                     begin,
@@ -205,7 +205,7 @@ impl ReadCache {
 
     /// Where reading ahead ends behind a read: with reading on arrival, where the segment that begins at `start` is
     /// full, at the end of the track, or of the next one for the second of two reads in sequence.
-    fn first_limit(&self, read: &Fetched<'_>, start: u64, mechanics: &Mechanics) -> u64 {
+    fn first_limit(&self, read: &FetchedRead<'_>, start: u64, mechanics: &DiskMechanics) -> u64 {
         let end = read.sector + read.sectors;
         if !self.on_arrival {
             return self.limit(read.sector, end, mechanics);
@@ -240,8 +240,8 @@ impl ReadCache {
         now: Nanos,
         sector: u64,
         end: u64,
-        mechanics: &Mechanics,
-    ) -> Option<Arm> {
+        mechanics: &DiskMechanics,
+    ) -> Option<ArmPosition> {
         let segment = self.stream.map(|stream| stream.segment);
         let arm = segment.and_then(|segment| {
             self.grow(now, mechanics);
@@ -255,11 +255,16 @@ impl ReadCache {
 }
 
 /// The stream had come to its end and the head waited there: it must wait for the next sector to pass.
-fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Stream {
-    let (ended, arm) = pass_to(have, &stream.from, mechanics);
+fn resume_readahead(
+    stream: ReadaheadStream,
+    now: Nanos,
+    have: u64,
+    mechanics: &DiskMechanics,
+) -> ReadaheadStream {
+    let (ended, arm) = pass_sectors_until(have, &stream.from, mechanics);
     let place = mechanics.geometry.locate(have);
-    Stream {
-        from: Passing {
+    ReadaheadStream {
+        from: PassingSectors {
             sector: have,
             place,
             begin: mechanics.reach(now.max(ended), arm, &place, false),
@@ -270,13 +275,17 @@ fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Strea
 }
 
 /// When the sector before `end` has passed, and where the arm is then.
-fn pass_to(end: u64, from: &Passing, mechanics: &Mechanics) -> (Nanos, Arm) {
+fn pass_sectors_until(
+    end: u64,
+    from: &PassingSectors,
+    mechanics: &DiskMechanics,
+) -> (Nanos, ArmPosition) {
     let sectors = end - from.sector;
     mechanics.pass(from.begin, from.sector, &from.place, sectors, false)
 }
 
 /// End of the track that holds the sector before `end`.
-fn track_end(end: u64, mechanics: &Mechanics) -> u64 {
+fn track_end(end: u64, mechanics: &DiskMechanics) -> u64 {
     end - 1 + mechanics.geometry.locate(end - 1).left_on_track
 }
 
@@ -284,7 +293,7 @@ fn track_end(end: u64, mechanics: &Mechanics) -> u64 {
 
 /// Stretches of consecutive sectors; the least recently used is replaced first.
 #[derive(Debug)]
-pub(crate) struct Segments {
+pub(crate) struct CacheSegments {
     /// First sector of each; `u64::MAX` while empty, so that no sector lies in it.
     starts: Vec<u64>,
     lengths: Vec<u64>,
@@ -292,7 +301,7 @@ pub(crate) struct Segments {
     order: Vec<u8>,
 }
 
-impl Segments {
+impl CacheSegments {
     pub(crate) fn new(count: u32) -> Self {
         Self {
             starts: vec![u64::MAX; count as usize],
@@ -382,22 +391,22 @@ impl Segments {
 // A read from the medium, and the other sectors of its track that the head passed.
 
 /// A read that has been fetched from the medium.
-pub(crate) struct Fetched<'a> {
+pub(crate) struct FetchedRead<'a> {
     pub(crate) sector: u64,
     pub(crate) sectors: u64,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a SectorPlace,
     /// When the head came to the track and when it began with the sector.
     pub(crate) arrived: Nanos,
     pub(crate) begin: Nanos,
     /// When it was done, and where the arm was then.
-    pub(crate) end: (Nanos, Arm),
+    pub(crate) end: (Nanos, ArmPosition),
     /// Whether it continues the read just before it.
     pub(crate) sequential: bool,
 }
 
-impl Fetched<'_> {
+impl FetchedRead<'_> {
     /// Sectors of the track before the first one.
-    fn before_on_track(&self, mechanics: &Mechanics) -> u64 {
+    fn before_on_track(&self, mechanics: &DiskMechanics) -> u64 {
         let zone = &mechanics.geometry.zones[self.place.zone as usize];
         zone.track_sectors()
             .saturating_sub(self.place.left_on_track)
@@ -405,7 +414,7 @@ impl Fetched<'_> {
     }
 
     /// Sectors of the track that passed between the head's arrival and the first one.
-    pub(crate) fn passed_before(&self, mechanics: &Mechanics) -> u64 {
+    pub(crate) fn passed_before(&self, mechanics: &DiskMechanics) -> u64 {
         mechanics
             .sectors_in(self.place.zone, self.begin - self.arrived)
             .min(self.before_on_track(mechanics))
@@ -413,7 +422,7 @@ impl Fetched<'_> {
 
     /// When the whole track will have passed since the head's arrival, and the track's first sector; nothing for
     /// a read of more than one track.
-    pub(crate) fn turn(&self, mechanics: &Mechanics) -> Option<(Nanos, u64)> {
+    pub(crate) fn turn(&self, mechanics: &DiskMechanics) -> Option<(Nanos, u64)> {
         (self.sectors <= self.place.left_on_track).then(|| {
             (
                 self.arrived + mechanics.turn_ns(),
@@ -424,7 +433,7 @@ impl Fetched<'_> {
 
     /// Where the head is after the last sector, and when: at the next sector if it reads on, or else where it
     /// is.
-    pub(crate) fn behind(&self, reads_on: bool, mechanics: &Mechanics) -> (Place, Nanos) {
+    pub(crate) fn behind(&self, reads_on: bool, mechanics: &DiskMechanics) -> (SectorPlace, Nanos) {
         let (ended, arm) = self.end;
         if !reads_on {
             return (*self.place, ended);
@@ -432,7 +441,7 @@ impl Fetched<'_> {
         let place = mechanics
             .geometry
             .after(self.place, self.sector, self.sectors);
-        if Arm::from(&place) == arm {
+        if ArmPosition::from(&place) == arm {
             (place, ended)
         } else {
             (place, mechanics.reach(ended, arm, &place, false))

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::bounds;
 use crate::Nanos;
-use crate::problem::SectionResult;
-use crate::section::Section;
+use crate::params_error::SectionResult;
+use crate::profile_section::ProfileSection;
 
 /// A seek curve; times in microseconds, distances in cylinders.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum SeekCurve {
 }
 
 impl SeekCurve {
-    pub(crate) fn parse(mut section: Section<'_>, cylinders: u32) -> SectionResult<Self> {
+    pub(crate) fn parse(mut section: ProfileSection<'_>, cylinders: u32) -> SectionResult<Self> {
         let curve = section.word("curve", &["table", "lee-katz"])?;
         let rows = section.when(curve == "table", "table_us", |seek| {
             seek.pairs("table_us", bounds::SEEK_CYLINDERS, bounds::SEEK_US)

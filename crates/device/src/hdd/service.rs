@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use super::disk::Disk;
-use super::geometry::Place;
-use super::queue::Waiting;
-use super::readahead::Lookup;
-use crate::hdd::queue::Pending;
-use crate::hdd::queue::{Job, Work};
-use crate::hdd::readahead::Fetched;
+use super::geometry::SectorPlace;
+use super::hard_disk::HardDisk;
+use super::queue::WaitingCommand;
+use super::readahead::CacheLookup;
+use crate::hdd::queue::PendingFlush;
+use crate::hdd::queue::{JobPurpose, MechanismJob};
+use crate::hdd::readahead::FetchedRead;
 use crate::{Nanos, Request, RequestId};
 
-impl Disk {
+impl HardDisk {
     /// Serves a command at once if the mechanism is free: then nothing else waits either.
-    pub(super) fn serve_or_queue(&mut self, waiting: Waiting) {
+    pub(super) fn serve_or_queue(&mut self, waiting: WaitingCommand) {
         if self.job.is_none() && self.queue.is_empty() {
             self.serve(waiting.arrived, &waiting);
         } else {
@@ -38,7 +38,7 @@ impl Disk {
         }
     }
 
-    fn serve(&mut self, now: Nanos, waiting: &Waiting) {
+    fn serve(&mut self, now: Nanos, waiting: &WaitingCommand) {
         self.wrote_back = false;
         if waiting.write {
             self.write_medium(now, waiting);
@@ -47,7 +47,7 @@ impl Disk {
         }
     }
 
-    fn read_medium(&mut self, now: Nanos, waiting: &Waiting) {
+    fn read_medium(&mut self, now: Nanos, waiting: &WaitingCommand) {
         let Request {
             sector, sectors, ..
         } = waiting.request;
@@ -56,12 +56,14 @@ impl Disk {
             .reads
             .look_up(now, now.max(waiting.ready), sector, end, &self.mechanics)
         {
-            Lookup::Hit => self.reply_read(waiting.early.max(now), waiting.id, &waiting.request),
-            Lookup::Stream(at) => {
-                self.start(at, Work::Command, sector..end);
+            CacheLookup::Hit => {
+                self.reply_read(waiting.early.max(now), waiting.id, &waiting.request)
+            }
+            CacheLookup::Stream(at) => {
+                self.start(at, JobPurpose::Command, sector..end);
                 self.reply_media(waiting, waiting.early, at);
             }
-            Lookup::Miss => {
+            CacheLookup::Miss => {
                 let from = now.max(waiting.ready);
                 self.halt(from);
                 let there = from + self.mechanics.read_move_ns(self.arm, &waiting.place);
@@ -70,7 +72,7 @@ impl Disk {
                     self.mechanics
                         .pass(begin, sector, &waiting.place, u64::from(sectors), false);
                 self.arm = arm;
-                let fetched = Fetched {
+                let fetched = FetchedRead {
                     sector,
                     sectors: u64::from(sectors),
                     place: &waiting.place,
@@ -80,14 +82,14 @@ impl Disk {
                     sequential: waiting.sequential,
                 };
                 self.reads.insert(&fetched, &self.mechanics);
-                self.start(at, Work::Command, sector..end);
+                self.start(at, JobPurpose::Command, sector..end);
                 self.reply_media(waiting, begin, at);
             }
         }
         self.read_to = Some(end);
     }
 
-    fn write_medium(&mut self, now: Nanos, waiting: &Waiting) {
+    fn write_medium(&mut self, now: Nanos, waiting: &WaitingCommand) {
         let from = now.max(waiting.ready);
         self.halt(from);
         let received = waiting.ready + self.bus_ns(waiting.request.sectors);
@@ -107,7 +109,7 @@ impl Disk {
         let end = sector + u64::from(sectors);
         self.reads.keep_written(sector, end);
         self.written.medium_sectors += end - sector;
-        self.start(at, Work::Command, sector..end);
+        self.start(at, JobPurpose::Command, sector..end);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
     }
@@ -119,7 +121,7 @@ impl Disk {
         }
         self.halt(now);
         let (mechanics, arm) = (&self.mechanics, self.arm);
-        let nearest = |places: &[Place]| {
+        let nearest = |places: &[SectorPlace]| {
             mechanics.reached_first(arm, places.iter().map(|place| (now, place, true)))
         };
         let Some((dirty, place)) = self.writes.start(nearest) else {
@@ -130,13 +132,13 @@ impl Disk {
         self.arm = arm;
         self.reads.keep_written(dirty.sector, dirty.end);
         self.written.medium_sectors += dirty.end - dirty.sector;
-        self.start(at, Work::WriteBack, dirty.sector..dirty.end);
+        self.start(at, JobPurpose::WriteBack, dirty.sector..dirty.end);
         self.wrote_back = true;
         true
     }
 
-    fn start(&mut self, end: Nanos, work: Work, sectors: Range<u64>) {
-        self.job = Some(Job { end, work, sectors });
+    fn start(&mut self, end: Nanos, work: JobPurpose, sectors: Range<u64>) {
+        self.job = Some(MechanismJob { end, work, sectors });
     }
 
     /// Ends reading ahead; the arm is then where reading ahead had come to.
@@ -148,15 +150,15 @@ impl Disk {
     }
 
     /// Ends a job, which the disk no longer holds, and starts the next.
-    pub(super) fn finish(&mut self, job: &Job) {
+    pub(super) fn finish(&mut self, job: &MechanismJob) {
         match job.work {
-            Work::Command => {}
-            Work::WriteBack => {
+            JobPurpose::Command => {}
+            JobPurpose::WriteBack => {
                 self.writes.finish();
                 self.end_queued_flushes(job.end);
                 self.accept(job.end);
             }
-            Work::Flush(id) => self.end_flush(job.end, id),
+            JobPurpose::Flush(id) => self.end_flush(job.end, id),
         }
         self.dispatch(job.end);
     }
@@ -164,13 +166,15 @@ impl Disk {
 
 // The disk's side of a flush: when it starts, and when it ends.
 
-impl Disk {
+impl HardDisk {
     pub(super) fn flush(&mut self, now: Nanos, id: RequestId) {
         let last_write = self.writes.latest();
         if !self.flushes.drains && self.writes.is_durable(last_write) {
             self.due.push(now + self.overhead.flush_ns, id);
         } else {
-            self.flushes.pending.push_back(Pending { id, last_write });
+            self.flushes
+                .pending
+                .push_back(PendingFlush { id, last_write });
         }
     }
 
@@ -179,9 +183,9 @@ impl Disk {
         if !self.flushes.drains || !self.blocked.is_empty() {
             return;
         }
-        self.job = self.flushes.pending.front().map(|flush| Job {
+        self.job = self.flushes.pending.front().map(|flush| MechanismJob {
             end: now + self.overhead.flush_ns,
-            work: Work::Flush(flush.id),
+            work: JobPurpose::Flush(flush.id),
             sectors: 0..0,
         });
     }

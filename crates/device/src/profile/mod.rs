@@ -1,27 +1,27 @@
 //! Profiles: the parameters of one device, in TOML, with a source for every number.
 
-mod source;
+mod number_source;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use toml::{Table, Value};
 
-use crate::array::{Array, ArrayParams, Member};
-use crate::hdd::{Disk, HddParams};
-use crate::problem::{ParamsError, SectionResult};
+use crate::array::{ArrayMember, ArrayParams, DiskArray};
+use crate::hdd::{HardDisk, HddParams};
+use crate::params_error::{ParamsError, SectionResult};
+use crate::profile_section::{ProfileKeys, ProfileSection};
 use crate::ram::{Ram, RamParams};
-use crate::section::{Keys, Section};
 use crate::ssd::{Ssd, SsdParams};
-use crate::volume::{Volume, VolumeParams};
+use crate::volume::{CloudVolume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
 
-pub use crate::section::{Form, Key};
-pub use source::Source;
+pub use crate::profile_section::{ProfileKey, ValueForm};
+pub use number_source::NumberSource;
 
 /// The parameters of each kind of device.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Params {
+pub enum DeviceParams {
     /// A hard disk.
     Hdd(Box<HddParams>),
     /// A solid-state disk.
@@ -39,11 +39,11 @@ pub enum Params {
 pub struct Profile {
     name: String,
     summary: String,
-    params: Params,
+    params: DeviceParams,
     fields: Table,
     endurance_tb_written: Option<f64>,
-    sources: Vec<Source>,
-    seeks: Seeks,
+    sources: Vec<NumberSource>,
+    seeks: SeekTimes,
 }
 
 impl Profile {
@@ -52,7 +52,7 @@ impl Profile {
     /// # Errors
     /// Text that is not TOML; unknown or missing keys; impossible values; numbers without a source.
     pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
-        Self::parse_with(text, file, &Library::default())
+        Self::parse_with(text, file, &ProfileLibrary::default())
     }
 
     /// As [`Profile::parse`], for a profile that may refer to others: `like = "NAME"` takes over every key of
@@ -60,8 +60,12 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::parse`], and names that are not in the library.
-    pub fn parse_with(text: &str, file: &str, library: &Library) -> Result<Self, ProfileError> {
-        Self::read(text, file, library, &Keys::default())
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        library: &ProfileLibrary,
+    ) -> Result<Self, ProfileError> {
+        Self::read(text, file, library, &ProfileKeys::default())
             .map_err(|problem| ProfileError::new(problem, file))
     }
 
@@ -70,42 +74,51 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::parse_with`].
-    pub fn keys(text: &str, file: &str, library: &Library) -> Result<Vec<Key>, ProfileError> {
-        let keys = Keys::default();
+    pub fn keys(
+        text: &str,
+        file: &str,
+        library: &ProfileLibrary,
+    ) -> Result<Vec<ProfileKey>, ProfileError> {
+        let keys = ProfileKeys::default();
         Self::read(text, file, library, &keys)
             .map_err(|problem| ProfileError::new(problem, file))?;
         Ok(keys.into_list())
     }
 
-    fn read(text: &str, file: &str, library: &Library, keys: &Keys) -> SectionResult<Self> {
-        let table = table(text, library)?;
-        let mut root = Section::new(&table, keys);
+    fn read(
+        text: &str,
+        file: &str,
+        library: &ProfileLibrary,
+        keys: &ProfileKeys,
+    ) -> SectionResult<Self> {
+        let table = merged_profile_table(text, library)?;
+        let mut root = ProfileSection::new(&table, keys);
         let kind = root.word("kind", &["hdd", "ssd", "ram", "volume", "array"])?;
         let summary = root.text("summary")?.to_owned();
         let params = match kind {
-            "hdd" => Params::Hdd(Box::new(HddParams::parse(&mut root)?)),
-            "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
-            "volume" => Params::Volume(VolumeParams::parse(&mut root)?),
+            "hdd" => DeviceParams::Hdd(Box::new(HddParams::parse(&mut root)?)),
+            "ssd" => DeviceParams::Ssd(SsdParams::parse(&mut root)?),
+            "volume" => DeviceParams::Volume(VolumeParams::parse(&mut root)?),
             "array" => {
                 let member = read_member(&mut root, library)?;
-                Params::Array(ArrayParams::parse(&mut root, member)?)
+                DeviceParams::Array(ArrayParams::parse(&mut root, member)?)
             }
-            _ => Params::Ram(RamParams::parse(&mut root)?),
+            _ => DeviceParams::Ram(RamParams::parse(&mut root)?),
         };
-        source::check_price(&mut root)?;
-        source::check_ranges(&mut root, &table)?;
+        number_source::check_price(&mut root)?;
+        number_source::check_ranges(&mut root, &table)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.flag_or("ephemeral", false)?; // who places files reads it from the fields
-        root.texts("source", source::SHORTEST)?;
+        root.texts("source", number_source::SHORTEST)?;
         root.finish()?;
         Ok(Self {
             name: stem(file).to_owned(),
             summary,
             params,
             endurance_tb_written,
-            sources: source::read(&table)?,
+            sources: number_source::read_sources(&table)?,
             fields: table,
-            seeks: Seeks::default(),
+            seeks: SeekTimes::default(),
         })
     }
 
@@ -115,22 +128,24 @@ impl Profile {
     /// request meets.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
-            Params::Hdd(params) => Box::new(Disk::new(params, seed, self.seeks.of(params))),
-            Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
-            Params::Ram(params) => Box::new(Ram::new(params.clone())),
-            Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
-            Params::Array(params) => Box::new(Array::new(params, seed)),
+            DeviceParams::Hdd(params) => {
+                Box::new(HardDisk::new(params, seed, self.seeks.of(params)))
+            }
+            DeviceParams::Ssd(params) => Box::new(Ssd::new(params.clone())),
+            DeviceParams::Ram(params) => Box::new(Ram::new(params.clone())),
+            DeviceParams::Volume(params) => Box::new(CloudVolume::new(params.clone(), seed)),
+            DeviceParams::Array(params) => Box::new(DiskArray::new(params, seed)),
         }
     }
 
     /// `hdd`, `ssd`, `ram`, `volume` or `array`.
     pub fn kind(&self) -> &'static str {
         match self.params {
-            Params::Hdd(_) => "hdd",
-            Params::Ssd(_) => "ssd",
-            Params::Ram(_) => "ram",
-            Params::Volume(_) => "volume",
-            Params::Array(_) => "array",
+            DeviceParams::Hdd(_) => "hdd",
+            DeviceParams::Ssd(_) => "ssd",
+            DeviceParams::Ram(_) => "ram",
+            DeviceParams::Volume(_) => "volume",
+            DeviceParams::Array(_) => "array",
         }
     }
 
@@ -147,11 +162,11 @@ impl Profile {
     /// The addressable size, in bytes, a multiple of [`SECTOR_BYTES`].
     pub fn capacity_bytes(&self) -> u64 {
         let bytes = match &self.params {
-            Params::Hdd(params) => params.capacity_sectors() * SECTOR_BYTES,
-            Params::Ssd(params) => params.capacity_bytes,
-            Params::Ram(params) => params.capacity_bytes,
-            Params::Volume(params) => params.capacity_bytes,
-            Params::Array(params) => params.capacity_sectors() * SECTOR_BYTES,
+            DeviceParams::Hdd(params) => params.capacity_sectors() * SECTOR_BYTES,
+            DeviceParams::Ssd(params) => params.capacity_bytes,
+            DeviceParams::Ram(params) => params.capacity_bytes,
+            DeviceParams::Volume(params) => params.capacity_bytes,
+            DeviceParams::Array(params) => params.capacity_sectors() * SECTOR_BYTES,
         };
         bytes / SECTOR_BYTES * SECTOR_BYTES
     }
@@ -160,33 +175,33 @@ impl Profile {
     /// the kernel takes for such. To others no flush is sent.
     pub fn write_cache(&self) -> bool {
         match &self.params {
-            Params::Hdd(params) => params.write_cache,
-            Params::Ssd(params) => params.write_cache(),
-            Params::Ram(_) | Params::Volume(_) => false,
-            Params::Array(params) => params.write_cache(),
+            DeviceParams::Hdd(params) => params.write_cache,
+            DeviceParams::Ssd(params) => params.write_cache(),
+            DeviceParams::Ram(_) | DeviceParams::Volume(_) => false,
+            DeviceParams::Array(params) => params.write_cache(),
         }
     }
 
     /// Whether positions are reached by moving and turning, so that near is fast.
     pub fn is_rotating(&self) -> bool {
         match &self.params {
-            Params::Hdd(_) => true,
-            Params::Array(params) => params.member.is_rotating(),
-            Params::Ssd(_) | Params::Ram(_) | Params::Volume(_) => false,
+            DeviceParams::Hdd(_) => true,
+            DeviceParams::Array(params) => params.member.is_rotating(),
+            DeviceParams::Ssd(_) | DeviceParams::Ram(_) | DeviceParams::Volume(_) => false,
         }
     }
 
     /// Whether requests reach it over a network: a volume, or an array of volumes.
     pub fn is_network_volume(&self) -> bool {
         match &self.params {
-            Params::Volume(_) => true,
-            Params::Array(params) => params.member.is_network_volume(),
-            Params::Hdd(_) | Params::Ssd(_) | Params::Ram(_) => false,
+            DeviceParams::Volume(_) => true,
+            DeviceParams::Array(params) => params.member.is_network_volume(),
+            DeviceParams::Hdd(_) | DeviceParams::Ssd(_) | DeviceParams::Ram(_) => false,
         }
     }
 
     /// The parameters.
-    pub fn params(&self) -> &Params {
+    pub fn params(&self) -> &DeviceParams {
         &self.params
     }
 
@@ -201,7 +216,7 @@ impl Profile {
     }
 
     /// Where the numbers come from.
-    pub fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[NumberSource] {
         &self.sources
     }
 }
@@ -211,13 +226,13 @@ fn stem(file: &str) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-fn read_endurance(root: &mut Section<'_>) -> SectionResult<Option<f64>> {
+fn read_endurance(root: &mut ProfileSection<'_>) -> SectionResult<Option<f64>> {
     const KEY: &str = "endurance_tb_written";
     root.optional(KEY, |root| root.number(KEY, 1.0..=1e9))
 }
 
 /// What an array needs to know of its members.
-impl Member for Profile {
+impl ArrayMember for Profile {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes()
     }
@@ -236,7 +251,7 @@ impl Member for Profile {
 }
 
 /// The profile that an array names as its member.
-fn read_member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profile> {
+fn read_member(root: &mut ProfileSection<'_>, library: &ProfileLibrary) -> SectionResult<Profile> {
     let name = root.text("member")?;
     let text = library.text("member", name)?;
     let mut member = Profile::parse_with(text, name, &library.inside(name))
@@ -245,7 +260,7 @@ fn read_member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profi
         return Ok(member);
     }
     match &mut member.params {
-        Params::Hdd(disk) if disk.write_cache => disk.write_cache = false,
+        DeviceParams::Hdd(disk) if disk.write_cache => disk.write_cache = false,
         _ => {
             return Err(ParamsError::new(
                 "member_write_cache can only turn off the write cache of a disk",
@@ -284,13 +299,13 @@ impl ProfileError {
 
 /// Texts of profiles by name. The caller reads the files; this crate reads none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Library {
+pub struct ProfileLibrary {
     texts: BTreeMap<String, String>,
     /// Names of the members that are being read, one inside the other.
     inside: Vec<String>,
 }
 
-impl Library {
+impl ProfileLibrary {
     /// A library of these texts, by name.
     pub fn new(texts: BTreeMap<String, String>) -> Self {
         let inside = Vec::new();
@@ -322,15 +337,19 @@ impl Library {
 }
 
 /// The table of a profile, on top of the profile that it is `like`, if any.
-pub(crate) fn table(text: &str, library: &Library) -> SectionResult<Table> {
-    table_within(text, library, &mut Vec::new())
+pub(crate) fn merged_profile_table(text: &str, library: &ProfileLibrary) -> SectionResult<Table> {
+    merge_base_profile(text, library, &mut Vec::new())
 }
 
-fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> SectionResult<Table> {
+fn merge_base_profile(
+    text: &str,
+    library: &ProfileLibrary,
+    inside: &mut Vec<String>,
+) -> SectionResult<Table> {
     let mut own: Table = toml::from_str(text).map_err(|error| {
         ParamsError::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
     })?;
-    source::convert(&mut own)?;
+    number_source::convert_rates(&mut own)?;
     let Some(like) = own.remove("like") else {
         return Ok(own);
     };
@@ -348,8 +367,8 @@ fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> Sect
     }
     require_own_sources(&mut own)?;
     inside.push(name.clone());
-    let mut whole = table_within(library.text("like", &name)?, library, inside)?;
-    lay_over(&mut whole, own);
+    let mut whole = merge_base_profile(library.text("like", &name)?, library, inside)?;
+    merge_over(&mut whole, own);
     Ok(whole)
 }
 
@@ -357,14 +376,14 @@ fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> Sect
 fn require_own_sources(own: &mut Table) -> SectionResult<()> {
     own.entry("source")
         .or_insert_with(|| Value::Table(Table::new()));
-    source::read(own).map(drop)
+    number_source::read_sources(own).map(drop)
 }
 
 /// Replaces values of `base` by those of `over`; tables are merged key by key.
-fn lay_over(base: &mut Table, over: Table) {
+fn merge_over(base: &mut Table, over: Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => lay_over(below, above),
+            (Some(Value::Table(below)), Value::Table(above)) => merge_over(below, above),
             (_, value) => {
                 base.insert(key, value);
             }
@@ -387,9 +406,9 @@ fn one_line(error: &toml::de::Error) -> String {
 
 /// Seek times of a profile's disks, in nanoseconds, computed when the first disk is built.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seeks(Arc<OnceLock<Arc<[u32]>>>);
+pub(super) struct SeekTimes(Arc<OnceLock<Arc<[u32]>>>);
 
-impl Seeks {
+impl SeekTimes {
     /// Those of the parameters, which must be the profile's own.
     pub(super) fn of(&self, params: &HddParams) -> Arc<[u32]> {
         self.0.get_or_init(|| params.seek_ns()).clone()
@@ -397,7 +416,7 @@ impl Seeks {
 }
 
 /// They follow from the parameters: profiles that differ in nothing else are equal.
-impl PartialEq for Seeks {
+impl PartialEq for SeekTimes {
     fn eq(&self, _: &Self) -> bool {
         true
     }

@@ -14,7 +14,7 @@ use crate::{Nanos, Request};
 
 /// A die. What is queued runs without gaps from `busy_from` to `busy_until`.
 #[derive(Clone, Debug, Default)]
-struct Die {
+struct FlashDie {
     read_until: Nanos,
     busy_from: Nanos,
     busy_until: Nanos,
@@ -22,7 +22,7 @@ struct Die {
     erases_seen: u64,
 }
 
-impl Die {
+impl FlashDie {
     fn queue(&mut self, at: Nanos, duration: Nanos) -> Nanos {
         let from = at.max(self.busy_until).max(self.read_until);
         if from > self.busy_until {
@@ -72,8 +72,8 @@ impl Die {
 
 /// All dies of a device.
 #[derive(Debug)]
-pub(super) struct Dies {
-    dies: Vec<Die>,
+pub(super) struct FlashDies {
+    dies: Vec<FlashDie>,
     channel_free: Vec<Nanos>,
     read_ns: Vec<Nanos>,
     program_ns: Vec<Nanos>,
@@ -84,7 +84,7 @@ pub(super) struct Dies {
     stripe_sectors: u64,
 }
 
-impl Dies {
+impl FlashDies {
     pub(super) fn new(params: &SsdParams) -> Self {
         let stripe_sectors = params.die_stripe_sectors();
         let bus_ns = (stripe_sectors as f64 * params.channel_sector_ns) as Nanos;
@@ -92,7 +92,7 @@ impl Dies {
         let with_bus = |&program: &Nanos| (program + bus_ns).max(shared_ns);
         let program_ns: Vec<Nanos> = params.program_ns.iter().map(with_bus).collect();
         Self {
-            dies: vec![Die::default(); params.dies() as usize],
+            dies: vec![FlashDie::default(); params.dies() as usize],
             channel_free: vec![0; params.channels as usize],
             read_ns: params.read_ns.clone(),
             step_ns: mean(&program_ns),
@@ -140,7 +140,7 @@ impl Dies {
     /// Programs in place the stripes that a request touches; returns when the last is done.
     pub(super) fn program_in_place(&mut self, at: Nanos, request: &Request) -> Nanos {
         let mut done = at;
-        for stripe in stripes(request, self.stripe_sectors) {
+        for stripe in stripes_of_request(request, self.stripe_sectors) {
             let (die, row) = (stripe % self.count(), stripe / self.count());
             done = done.max(self.program(die, at, self.program_ns(row)));
         }
@@ -151,7 +151,7 @@ impl Dies {
     pub(super) fn read(&mut self, at: Nanos, request: &Request) -> Nanos {
         let mut done = at;
         let end = request.sector + u64::from(request.sectors);
-        for stripe in stripes(request, self.stripe_sectors) {
+        for stripe in stripes_of_request(request, self.stripe_sectors) {
             let (die, row) = (stripe % self.count(), stripe / self.count());
             let read_ns = self.read_ns[(row % self.read_ns.len() as u64) as usize];
             let (step, suspend) = (self.step_ns, self.suspend_ns);
@@ -178,7 +178,7 @@ impl Dies {
 }
 
 /// The stripes that a request touches, at least one.
-fn stripes(request: &Request, stripe_sectors: u64) -> Range<u64> {
+fn stripes_of_request(request: &Request, stripe_sectors: u64) -> Range<u64> {
     let end = request.sector + u64::from(request.sectors.max(1));
     request.sector / stripe_sectors..end.div_ceil(stripe_sectors)
 }
@@ -194,7 +194,7 @@ const RESERVED: usize = 4096;
 
 /// The write cache by number of sectors; it holds no data.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(super) struct SsdWriteBuffer {
     capacity_sectors: u64,
     held_sectors: u64,
     /// When each part is on the flash, and its sectors, in order of arrival.
@@ -202,7 +202,7 @@ pub(super) struct Buffer {
     programmed: Nanos,
 }
 
-impl Buffer {
+impl SsdWriteBuffer {
     pub(super) fn new(capacity_sectors: u64) -> Self {
         Self {
             capacity_sectors,

@@ -8,60 +8,60 @@
 
 mod dies;
 mod ftl;
-mod log;
 mod params;
+mod write_stream;
 
-use dies::{Buffer, Dies};
-use log::Log;
+use dies::{FlashDies, SsdWriteBuffer};
+use write_stream::SsdWriteStream;
 
-use crate::driver::{DueList, Forward};
+use crate::virtual_time_driver::{EventQueue, LatestTime};
 use crate::{
-    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
+    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, WrittenSectors,
 };
 
 pub use ftl::{CleaningParams, uniform_write_amplification};
-pub use params::{SlcParams, SsdParams, Worn};
+pub use params::{SlcParams, SsdParams, WornMap};
 
 /// The model. Every completion time is known at submit: nothing is reordered.
 #[derive(Debug)]
 pub struct Ssd {
     params: SsdParams,
-    dies: Dies,
-    buffer: Buffer,
+    dies: FlashDies,
+    buffer: SsdWriteBuffer,
     /// The translation layer; without one, writes go to the place that their address gives.
-    log: Option<Log>,
+    log: Option<SsdWriteStream>,
     controller_free: Nanos,
     link_free: Nanos,
     last_completion: Nanos,
     /// Whether the cache took a write since the last flush.
     dirty: bool,
     host_sectors: u64,
-    time: Forward,
-    due: DueList,
+    time: LatestTime,
+    due: EventQueue,
 }
 
 impl Ssd {
     /// An idle, empty device. The parameters must be those of a profile, which were checked.
     pub fn new(params: SsdParams) -> Self {
-        let log = |cleaning| Log::new(&params, cleaning);
+        let log = |cleaning| SsdWriteStream::new(&params, cleaning);
         Self {
-            dies: Dies::new(&params),
-            buffer: Buffer::new(params.cache_sectors),
+            dies: FlashDies::new(&params),
+            buffer: SsdWriteBuffer::new(params.cache_sectors),
             log: params.cleaning.as_ref().map(log),
             controller_free: 0,
             link_free: 0,
             last_completion: 0,
             dirty: false,
             host_sectors: 0,
-            time: Forward::default(),
-            due: DueList::new(),
+            time: LatestTime::default(),
+            due: EventQueue::new(),
             params,
         }
     }
 
     /// Share of valid units of each erase block that is full, in no order; nothing without a translation layer.
     pub fn valid_shares(&self) -> impl Iterator<Item = f64> {
-        self.log.iter().flat_map(Log::valid_shares)
+        self.log.iter().flat_map(SsdWriteStream::valid_shares)
     }
 
     /// When the controller has taken in a command that arrives at `now`.
@@ -206,9 +206,9 @@ impl Device for Ssd {
         }
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> WrittenSectors {
         self.log.as_ref().map_or(
-            Written {
+            WrittenSectors {
                 host_sectors: self.host_sectors,
                 medium_sectors: self.host_sectors,
                 erases: 0,

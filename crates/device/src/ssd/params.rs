@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::ftl::CleaningParams;
 use crate::Nanos;
-use crate::problem::{ParamsError, SectionResult, TIME_NS};
-use crate::section::{Section, in_micros, nanos};
-use crate::ssd::ftl::{Flash, Ftl};
+use crate::params_error::{ParamsError, SectionResult, TIME_NS};
+use crate::profile_section::{ProfileSection, nanos_of_micros, range_in_micros};
+use crate::ssd::ftl::{FlashSizes, FlashTranslationLayer};
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
@@ -68,11 +68,11 @@ pub struct SsdParams {
     /// Flash used with one bit a cell for incoming writes.
     pub slc: Option<SlcParams>,
     /// The state after long use.
-    pub worn: Worn,
+    pub worn: WornMap,
 }
 
 impl SsdParams {
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Self> {
         let command_ns = root.micros_or("command_us", 0, TIME_NS)?;
         let sector_ns = root.link_ns("link_mb_per_s")?;
         let write_sector_ns = root.optional_link_ns("link_write_mb_per_s")?;
@@ -82,10 +82,10 @@ impl SsdParams {
             dies_per_channel: root.integer_or("dies_per_channel", 1, DIES_PER_CHANNEL)?,
             planes: root.integer_or("planes", 1, PLANES)?,
             stripe_sectors: root.kib("stripe_kib", STRIPE_SECTORS)?,
-            read_ns: page_times(root, "read_us")?,
-            program_ns: page_times(root, "program_us")?,
+            read_ns: read_page_times(root, "read_us")?,
+            program_ns: read_page_times(root, "program_us")?,
             channel_sector_ns: root.optional_link_ns("channel_mb_per_s")?.unwrap_or(0.0),
-            suspend_ns: suspend(root)?,
+            suspend_ns: read_suspend(root)?,
             command_ns,
             write_command_ns: root.micros_or("write_command_us", command_ns, TIME_NS)?,
             read_overhead_ns: root.micros("read_overhead_us", TIME_NS)?,
@@ -100,7 +100,7 @@ impl SsdParams {
             reports_write_back: root.flag_or("reports_write_back", false)?,
             cleaning: CleaningParams::parse(root)?,
             slc: SlcParams::parse(root)?,
-            worn: Worn::default(),
+            worn: WornMap::default(),
         };
         params.validate()?;
         Ok(params)
@@ -132,8 +132,8 @@ impl SsdParams {
         self.reports_write_back || (self.cache_sectors > 0 && !self.power_loss_protection)
     }
 
-    pub(super) fn flash(&self) -> Flash {
-        Flash {
+    pub(super) fn flash(&self) -> FlashSizes {
+        FlashSizes {
             capacity_bytes: self.capacity_bytes,
             dies: self.dies(),
             die_stripe_sectors: self.die_stripe_sectors(),
@@ -152,12 +152,12 @@ impl SsdParams {
 }
 
 /// Times by kind of page: one number for all, or one for each.
-fn page_times(root: &mut Section<'_>, key: &'static str) -> SectionResult<Vec<Nanos>> {
-    let times_us = root.numbers(key, MOST_PAGE_TYPES, in_micros(&TIME_NS))?;
-    Ok(times_us.into_iter().map(nanos).collect())
+fn read_page_times(root: &mut ProfileSection<'_>, key: &'static str) -> SectionResult<Vec<Nanos>> {
+    let times_us = root.numbers(key, MOST_PAGE_TYPES, range_in_micros(&TIME_NS))?;
+    Ok(times_us.into_iter().map(nanos_of_micros).collect())
 }
 
-fn suspend(root: &mut Section<'_>) -> SectionResult<Option<Nanos>> {
+fn read_suspend(root: &mut ProfileSection<'_>) -> SectionResult<Option<Nanos>> {
     root.optional("suspend_us", |root| root.micros("suspend_us", TIME_NS))
 }
 
@@ -181,7 +181,7 @@ pub struct SlcParams {
 
 impl SlcParams {
     /// Reads the table `slc_cache`, if there is one.
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Option<Self>> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Option<Self>> {
         if !root.has("slc_cache") {
             return Ok(None);
         }
@@ -277,26 +277,30 @@ impl Slc {
 
 /// The map of a device whose whole space was overwritten at random, computed at the first request for it.
 #[derive(Clone, Debug, Default)]
-pub struct Worn(Arc<OnceLock<Kept>>);
+pub struct WornMap(Arc<OnceLock<KeptWornMap>>);
 
 /// A map and the parameters that determine it.
 #[derive(Debug)]
-struct Kept {
-    flash: Flash,
+struct KeptWornMap {
+    flash: FlashSizes,
     cleaning: CleaningParams,
-    ftl: Ftl,
+    ftl: FlashTranslationLayer,
 }
 
-impl Worn {
+impl WornMap {
     /// A copy of it, for a device of these parameters. Parameters other than the first device's get their own
     /// map.
-    pub(super) fn copy(&self, flash: &Flash, cleaning: &CleaningParams) -> Ftl {
+    pub(super) fn copy(
+        &self,
+        flash: &FlashSizes,
+        cleaning: &CleaningParams,
+    ) -> FlashTranslationLayer {
         let wear_in = || {
-            let mut ftl = Ftl::new(flash, cleaning);
+            let mut ftl = FlashTranslationLayer::new(flash, cleaning);
             ftl.wear_in(1.0);
             ftl.shared()
         };
-        let kept = self.0.get_or_init(|| Kept {
+        let kept = self.0.get_or_init(|| KeptWornMap {
             flash: *flash,
             cleaning: cleaning.clone(),
             ftl: wear_in(),
@@ -310,7 +314,7 @@ impl Worn {
 }
 
 /// The parameters determine it: those that differ in nothing else are equal.
-impl PartialEq for Worn {
+impl PartialEq for WornMap {
     fn eq(&self, _: &Self) -> bool {
         true
     }

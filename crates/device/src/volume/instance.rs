@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use crate::problem::{ParamsError, SectionResult, require};
+use crate::params_error::{ParamsError, SectionResult, require_in_range};
 use crate::volume::params::RATE;
 use crate::{Nanos, SECTOR_BYTES};
 
@@ -45,7 +45,7 @@ pub struct InstanceBurst {
 #[derive(Clone, Debug)]
 pub struct InstanceGate {
     /// Of I/Os, then of sectors: the limit at any time, and credits if there is a burst.
-    buckets: [(Bucket, Option<Bucket>); 2],
+    buckets: [(TokenBucket, Option<TokenBucket>); 2],
     /// When the last request passed.
     passed: Nanos,
 }
@@ -56,14 +56,14 @@ impl InstanceLimits {
     /// # Errors
     /// A rate that is out of range, or a burst below the baseline.
     pub fn check(&self) -> SectionResult<()> {
-        require("instance.iops", self.iops, RATE)?;
-        require("instance.mb_per_s", self.mb_per_s, RATE)?;
+        require_in_range("instance.iops", self.iops, RATE)?;
+        require_in_range("instance.mb_per_s", self.mb_per_s, RATE)?;
         let Some(burst) = self.burst else {
             return Ok(());
         };
-        require("instance.burst.iops", burst.iops, RATE)?;
-        require("instance.burst.mb_per_s", burst.mb_per_s, RATE)?;
-        require("instance.burst.time_s", burst.time_s, BURST_S)?;
+        require_in_range("instance.burst.iops", burst.iops, RATE)?;
+        require_in_range("instance.burst.mb_per_s", burst.mb_per_s, RATE)?;
+        require_in_range("instance.burst.time_s", burst.time_s, BURST_S)?;
         if burst.iops < self.iops || burst.mb_per_s < self.mb_per_s {
             return Err(ParamsError::new(
                 "a burst of the instance is below its baseline",
@@ -87,13 +87,13 @@ impl InstanceGate {
             let credits = burst.map(|(rate, time_s)| {
                 // Never less than one window, or a burst equal to the baseline would let nothing pass.
                 let depth = ((rate - baseline) * time_s).max(baseline * WINDOW_S);
-                let mut credits = Bucket::new(baseline, depth);
+                let mut credits = TokenBucket::new(baseline, depth);
                 if spent {
                     credits.empty(0);
                 }
                 credits
             });
-            (Bucket::new(most, most * WINDOW_S), credits)
+            (TokenBucket::new(most, most * WINDOW_S), credits)
         };
         let ios = limits.burst.map(|burst| (burst.iops, burst.time_s));
         let burst = limits.burst;
@@ -138,7 +138,7 @@ const FRACTION_BITS: u32 = 8;
 
 /// Tokens that come in at a steady rate up to a depth; takers wait until there are enough.
 #[derive(Clone, Debug)]
-pub(super) struct Bucket {
+pub(super) struct TokenBucket {
     /// Time in which one token comes in; as all times here in 2⁻⁸ ns.
     token: f64,
     /// Time in which an empty bucket fills.
@@ -147,7 +147,7 @@ pub(super) struct Bucket {
     full_at: u64,
 }
 
-impl Bucket {
+impl TokenBucket {
     /// A full bucket.
     pub(super) fn new(tokens_per_s: f64, depth_tokens: f64) -> Self {
         let token = 1e9 * f64::from(1 << FRACTION_BITS) / tokens_per_s;
@@ -167,7 +167,7 @@ impl Bucket {
             .div_ceil(1 << FRACTION_BITS)
     }
 
-    /// Takes `tokens` at a time from [`Bucket::ready_at`] on. More than the depth leaves a debt.
+    /// Takes `tokens` at a time from [`TokenBucket::ready_at`] on. More than the depth leaves a debt.
     #[inline]
     pub(super) fn take(&mut self, at: Nanos, tokens: u64) {
         self.full_at = self.full_at.max(at << FRACTION_BITS) + self.time_of(tokens);

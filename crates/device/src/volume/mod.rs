@@ -12,59 +12,59 @@ mod params;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use instance::Bucket;
-use params::Latency;
+use instance::TokenBucket;
+use params::LogNormalLatency;
 
-use crate::driver::{DueList, Forward};
 use crate::random::SplitMix;
+use crate::virtual_time_driver::{EventQueue, LatestTime};
 use crate::{
-    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
+    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, WrittenSectors,
 };
 
 pub use instance::{InstanceBurst, InstanceGate, InstanceLimits};
-pub use params::{CountParams, CreditParams, LatencyParams, VolumeParams};
+pub use params::{CreditParams, IoSizeParams, LatencyParams, VolumeParams};
 
 /// The model. Every completion time is known at submit; requests complete out of order because latency varies.
 #[derive(Debug)]
-pub struct Volume {
+pub struct CloudVolume {
     params: VolumeParams,
-    read: Latency,
-    write: Latency,
+    read: LogNormalLatency,
+    write: LogNormalLatency,
     random: SplitMix,
-    io: Bucket,
-    throughput: Bucket,
-    credits: Option<Bucket>,
+    io: TokenBucket,
+    throughput: TokenBucket,
+    credits: Option<TokenBucket>,
     /// Whether the credits are to be spent when the first request comes.
     spend_credits: bool,
-    slots: Option<Slots>,
+    slots: Option<RequestSlots>,
     /// The last read and the last write.
-    runs: [Run; 2],
+    runs: [SequentialRun; 2],
     written_sectors: u64,
-    time: Forward,
-    due: DueList,
+    time: LatestTime,
+    due: EventQueue,
 }
 
-impl Volume {
+impl CloudVolume {
     /// An idle volume with all its credits. The seed sets the order of the latencies.
     pub(crate) fn new(params: VolumeParams, seed: u64) -> Self {
         let window_s = params.window_ns as f64 / 1e9;
-        let steady = |per_s: f64| Bucket::new(per_s, per_s * window_s);
+        let steady = |per_s: f64| TokenBucket::new(per_s, per_s * window_s);
         Self {
-            read: Latency::new(&params.read),
-            write: Latency::new(&params.write),
+            read: LogNormalLatency::new(&params.read),
+            write: LogNormalLatency::new(&params.write),
             random: SplitMix::new(seed),
             io: steady(params.iops),
             throughput: steady(params.sectors_per_s()),
             credits: params
                 .credits
                 .as_ref()
-                .map(|credits| Bucket::new(credits.sectors_per_s(), credits.most_sectors())),
+                .map(|credits| TokenBucket::new(credits.sectors_per_s(), credits.most_sectors())),
             spend_credits: false,
-            slots: params.queue_depth.map(Slots::new),
-            runs: [Run::default(); 2],
+            slots: params.queue_depth.map(RequestSlots::new),
+            runs: [SequentialRun::default(); 2],
             written_sectors: 0,
-            time: Forward::default(),
-            due: DueList::new(),
+            time: LatestTime::default(),
+            due: EventQueue::new(),
             params,
         }
     }
@@ -112,7 +112,7 @@ impl Volume {
     }
 }
 
-impl Device for Volume {
+impl Device for CloudVolume {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
         let now = self.time.to(now);
         let request = request.fitted(self.capacity_sectors());
@@ -145,8 +145,8 @@ impl Device for Volume {
         self.spend_credits = matches!(state, Precondition::Random { .. });
     }
 
-    fn written(&self) -> Written {
-        Written {
+    fn written(&self) -> WrittenSectors {
+        WrittenSectors {
             host_sectors: self.written_sectors,
             medium_sectors: self.written_sectors,
             erases: 0,
@@ -158,7 +158,7 @@ impl Device for Volume {
 
 /// The latest requests in sequence of one kind, reads or writes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Run {
+pub(super) struct SequentialRun {
     next_sector: u64,
     /// Sectors in the last I/O counted; it can take up more if it is not 0.
     filled_sectors: u64,
@@ -166,10 +166,10 @@ pub(super) struct Run {
     open_until: Nanos,
 }
 
-impl Run {
+impl SequentialRun {
     /// I/Os that `request`, arriving at `now`, adds to those counted.
     #[inline]
-    pub(super) fn count(&mut self, params: &CountParams, now: Nanos, request: &Request) -> u64 {
+    pub(super) fn count(&mut self, params: &IoSizeParams, now: Nanos, request: &Request) -> u64 {
         if params.unit_sectors == 0 {
             return 1;
         }
@@ -185,7 +185,7 @@ impl Run {
 
     /// Notes when the request just counted completes.
     #[inline]
-    pub(super) fn completes(&mut self, params: &CountParams, at: Nanos) {
+    pub(super) fn completes(&mut self, params: &IoSizeParams, at: Nanos) {
         self.open_until = at + params.merge_window_ns.unwrap_or(0);
     }
 }
@@ -194,13 +194,13 @@ impl Run {
 
 /// A fixed number of slots, each held by a request until it completes.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct RequestSlots {
     depth: usize,
     /// When each slot in use becomes free, earliest first.
     free_at: BinaryHeap<Reverse<Nanos>>,
 }
 
-impl Slots {
+impl RequestSlots {
     pub(super) fn new(depth: u32) -> Self {
         Self {
             depth: depth as usize,

@@ -2,8 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::problem::{CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, WAIT_NS, require};
-use crate::section::{Section, in_micros};
+use crate::params_error::{
+    CAPACITY_BYTES, ParamsError, SectionResult, TIME_NS, WAIT_NS, require_in_range,
+};
+use crate::profile_section::{ProfileSection, range_in_micros};
 use crate::{Nanos, SECTOR_BYTES};
 
 const GIB_BYTES: u64 = 1 << 30;
@@ -14,7 +16,7 @@ const WINDOW_NS: RangeInclusive<Nanos> = 1_000..=10_000_000_000;
 const QUEUE_DEPTH: RangeInclusive<u32> = 1..=65_536;
 const UNIT_SECTORS: RangeInclusive<u64> = 8..=1 << 21;
 
-/// Parameters of [`super::Volume`].
+/// Parameters of [`super::CloudVolume`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct VolumeParams {
     /// Addressable size, in bytes.
@@ -34,7 +36,7 @@ pub struct VolumeParams {
     /// Time whose share of both limits an idle volume saves up.
     pub window_ns: Nanos,
     /// What counts as one I/O.
-    pub count: CountParams,
+    pub count: IoSizeParams,
     /// Requests that are worked on at the same time; `None` for no limit.
     pub queue_depth: Option<u32>,
     /// Throughput credits.
@@ -43,7 +45,7 @@ pub struct VolumeParams {
 
 /// What counts as one I/O.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CountParams {
+pub struct IoSizeParams {
     /// Largest I/O: larger requests count as several; 0 if requests of any size count as one.
     pub unit_sectors: u64,
     /// Whether throughput is counted in whole units, however small the request.
@@ -62,7 +64,7 @@ pub struct CreditParams {
 }
 
 impl VolumeParams {
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Self> {
         let size_gib = root.integer("capacity_gib", 1..=CAPACITY_BYTES.end() / GIB_BYTES)?;
         let mut latency = root.section("latency")?;
         let read = LatencyParams::parse(&mut latency, "read_p50_us", "read_p99_us")?;
@@ -71,8 +73,8 @@ impl VolumeParams {
         let sector_ns = latency.link_ns("transfer_mb_per_s")?;
         latency.finish()?;
         let mut section = root.section("limits")?;
-        let iops = parse(section.section("iops")?, size_gib as f64, 0.0)?;
-        let mb_per_s = parse(section.section("mb_per_s")?, size_gib as f64, iops)?;
+        let iops = parse_limit(section.section("iops")?, size_gib as f64, 0.0)?;
+        let mb_per_s = parse_limit(section.section("mb_per_s")?, size_gib as f64, iops)?;
         let params = Self {
             capacity_bytes: size_gib * GIB_BYTES,
             read,
@@ -82,11 +84,11 @@ impl VolumeParams {
             iops,
             mb_per_s,
             window_ns: section.micros("window_us", WINDOW_NS)?,
-            count: CountParams::parse(&mut section)?,
+            count: IoSizeParams::parse(&mut section)?,
             queue_depth: section.optional("queue_depth", |limits| {
                 limits.integer("queue_depth", QUEUE_DEPTH)
             })?,
-            credits: credits(root, size_gib)?,
+            credits: read_credits(root, size_gib)?,
         };
         section.finish()?;
         Ok(params)
@@ -98,8 +100,8 @@ impl VolumeParams {
     }
 }
 
-impl CountParams {
-    fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
+impl IoSizeParams {
+    fn parse(section: &mut ProfileSection<'_>) -> SectionResult<Self> {
         let params = Self {
             unit_sectors: section.kib_or("io_unit_kib", 0, UNIT_SECTORS)?,
             whole_units: section.flag_or("whole_units", false)?,
@@ -134,16 +136,19 @@ fn sectors(bytes: f64) -> f64 {
     bytes / SECTOR_BYTES as f64
 }
 
-fn credits(root: &mut Section<'_>, size_gib: u64) -> SectionResult<Option<CreditParams>> {
+fn read_credits(
+    root: &mut ProfileSection<'_>,
+    size_gib: u64,
+) -> SectionResult<Option<CreditParams>> {
     if !root.has("credits") {
         return Ok(None);
     }
     let mut section = root.section("credits")?;
     let most_gib_per_gib = section.number("most_gib_per_gib", 0.0..=1e3)?;
-    let baseline_mb_per_s = parse(section.section("mb_per_s")?, size_gib as f64, 0.0)?;
+    let baseline_mb_per_s = parse_limit(section.section("mb_per_s")?, size_gib as f64, 0.0)?;
     section.finish()?;
     let most_bytes = most_gib_per_gib * (size_gib * GIB_BYTES) as f64;
-    require("credits in bytes", most_bytes, 0.0..=1e18)?;
+    require_in_range("credits in bytes", most_bytes, 0.0..=1e18)?;
     Ok(Some(CreditParams {
         baseline_mb_per_s,
         most_bytes,
@@ -157,7 +162,11 @@ pub(super) const RATE: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Reads a limit for a volume of `size_gib` with `iops`: `base + per_gib · size + per_iops · I/Os`, not below
 /// `least`, not above `most`; `most` alone is a limit for every size. What is `provisioned` must be within it.
-pub(super) fn parse(mut section: Section<'_>, size_gib: f64, iops: f64) -> SectionResult<f64> {
+pub(super) fn parse_limit(
+    mut section: ProfileSection<'_>,
+    size_gib: f64,
+    iops: f64,
+) -> SectionResult<f64> {
     let mut part = |key| section.number_or(key, 0.0, 0.0..=*RATE.end());
     let by_size = part("base")? + part("per_gib")? * size_gib + part("per_iops")? * iops;
     let least = part("least")?;
@@ -171,12 +180,18 @@ pub(super) fn parse(mut section: Section<'_>, size_gib: f64, iops: f64) -> Secti
     let value = section.number_or("provisioned", allowed, RATE)?;
     let name = section.name("provisioned");
     section.finish()?;
-    require(&name, value, RATE)?;
+    require_in_range(&name, value, RATE)?;
     // Rates given with a few digits must not fail by rounding.
     if value > allowed * (1.0 + 1e-6) {
         return Err(ParamsError::new(
             format!("{name} = {value} is more than a volume of {size_gib} GiB allows"),
             format!("give at most {allowed}"),
+        ));
+    }
+    if value < least.min(allowed) * (1.0 - 1e-6) {
+        return Err(ParamsError::new(
+            format!("{name} = {value} is less than a volume has at least"),
+            format!("give at least {least}"),
         ));
     }
     Ok(value)
@@ -205,7 +220,7 @@ pub struct LatencyParams {
 
 impl LatencyParams {
     pub(super) fn parse(
-        section: &mut Section<'_>,
+        section: &mut ProfileSection<'_>,
         p50: &'static str,
         p99: &'static str,
     ) -> SectionResult<Self> {
@@ -214,7 +229,7 @@ impl LatencyParams {
         section.require(
             p99,
             p99_ns as f64 / 1e3,
-            in_micros(&(p50_ns..=*LATENCY_NS.end())),
+            range_in_micros(&(p50_ns..=*LATENCY_NS.end())),
         )?;
         Ok(Self { p50_ns, p99_ns })
     }
@@ -227,9 +242,9 @@ impl LatencyParams {
 
 /// A distribution to draw from: a look-up for each draw.
 #[derive(Debug)]
-pub(super) struct Latency(Box<[u32]>);
+pub(super) struct LogNormalLatency(Box<[u32]>);
 
-impl Latency {
+impl LogNormalLatency {
     pub(super) fn new(params: &LatencyParams) -> Self {
         let value = |index| params.quantile((index as f64 + 0.5) / VALUES as f64) as u32;
         Self((0..VALUES).map(value).collect())
@@ -249,25 +264,27 @@ fn standard_normal_quantile(share: f64) -> f64 {
     let q = share - 0.5;
     if q.abs() <= 0.425 {
         let r = 0.180625 - q * q;
-        return q * horner(r, [3.3871327179, 50.434271938, 159.29113202, 59.109374720])
-            / horner(r, [1.0, 17.895169469, 78.757757664, 67.187563600]);
+        return q * evaluate_polynomial(
+            r,
+            [3.3871327179, 50.434271938, 159.29113202, 59.109374720],
+        ) / evaluate_polynomial(r, [1.0, 17.895169469, 78.757757664, 67.187563600]);
     }
     let r = (-share.min(1.0 - share).ln()).sqrt();
     let z = if r <= 5.0 {
         let r = r - 1.6;
-        horner(r, [1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103])
-            / horner(r, [1.0, 0.73700164250, 0.12021132975, 0.0])
+        evaluate_polynomial(r, [1.4234372777, 2.7568153900, 1.3067284816, 0.17023821103])
+            / evaluate_polynomial(r, [1.0, 0.73700164250, 0.12021132975, 0.0])
     } else {
         let r = r - 5.0;
-        horner(
+        evaluate_polynomial(
             r,
             [6.6579051150, 3.0812263860, 0.42868294337, 0.017337203997],
-        ) / horner(r, [1.0, 0.24197894225, 0.012258202635, 0.0])
+        ) / evaluate_polynomial(r, [1.0, 0.24197894225, 0.012258202635, 0.0])
     };
     z.copysign(q)
 }
 
-fn horner(x: f64, coefficients: [f64; 4]) -> f64 {
+fn evaluate_polynomial(x: f64, coefficients: [f64; 4]) -> f64 {
     coefficients
         .iter()
         .rev()

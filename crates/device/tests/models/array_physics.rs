@@ -1,6 +1,6 @@
 //! What arithmetic says of arrays without a controller, checked on members whose times are known.
 
-use tierwise_device::{Device, Driver, Nanos, Op, Profile, Request};
+use tierwise_device::{Device, Nanos, Op, Profile, Request, VirtualTimeDriver};
 
 use crate::support::*;
 
@@ -25,7 +25,7 @@ fn assert_near(what: &str, value: f64, expected: f64, bound: f64) {
 
 /// Time of one request on a device that nothing has touched.
 fn first_ns(profile: &Profile, seed: u64, op: Op, sector: u64, sectors: u32) -> Nanos {
-    Driver::new(profile.build(seed)).serve(request(op, sector, sectors))
+    VirtualTimeDriver::new(profile.build(seed)).serve(request(op, sector, sectors))
 }
 
 /// Random requests fall on members as balls on urns, so with 64 outstanding on each of four members none is ever
@@ -58,8 +58,8 @@ fn a_coupled_mirror_writes_as_one_member() {
     let mirror = array(DISK, "raid1", 2, "coupled = true\n");
     let capacity = mirror.capacity_bytes() / 512;
     let (mut one, mut both) = (
-        Driver::new(one_disk().build(5)),
-        Driver::new(mirror.build(5)),
+        VirtualTimeDriver::new(one_disk().build(5)),
+        VirtualTimeDriver::new(mirror.build(5)),
     );
     for write in random_requests(Op::Write, PAGE_SECTORS, capacity, 9).take(500) {
         assert_eq!(both.serve(write), one.serve(write));
@@ -75,7 +75,7 @@ fn an_uncoupled_mirror_writes_in_the_longer_of_two_waits() {
         let mirror = array(DISK, "raid1", 2, more);
         let capacity = mirror.capacity_bytes() / 512;
         let mean = |seed| {
-            let mut driver = Driver::new(mirror.build(seed));
+            let mut driver = VirtualTimeDriver::new(mirror.build(seed));
             let writes = random_requests(Op::Write, PAGE_SECTORS, capacity, seed);
             let total: Nanos = writes.take(50).map(|write| driver.serve(write)).sum();
             total as f64 / 50.0
@@ -246,7 +246,7 @@ fn writes_are_fast_until_the_share_is_dirty_and_then_as_slow_as_the_members() {
 #[test]
 fn sequential_small_writes_leave_as_whole_stripes() {
     let cached = array(DISK, "raid5", 7, &controller(true));
-    let mut driver = Driver::new(cached.build(1));
+    let mut driver = VirtualTimeDriver::new(cached.build(1));
     for page in 0..4_800 {
         driver.serve(request(Op::Write, page * 16, 16));
     }
@@ -260,7 +260,7 @@ fn sequential_small_writes_leave_as_whole_stripes() {
 #[test]
 fn neighbours_are_joined_in_whatever_order_they_come() {
     let cached = array(DISK, "raid5", 7, &controller(true));
-    let mut driver = Driver::new(cached.build(1));
+    let mut driver = VirtualTimeDriver::new(cached.build(1));
     for page in (0..48).rev() {
         driver.serve(request(Op::Write, page * 16, 16));
     }
@@ -271,7 +271,7 @@ fn neighbours_are_joined_in_whatever_order_they_come() {
 #[test]
 fn writing_the_same_again_takes_no_room_and_is_read_back_from_the_cache() {
     let cached = array(DISK, "raid5", 7, &controller(true));
-    let mut driver = Driver::new(cached.build(1));
+    let mut driver = VirtualTimeDriver::new(cached.build(1));
     let mut longest = 0;
     for _ in 0..20_000 {
         longest = longest.max(driver.serve(request(Op::Write, 0, 16)));
@@ -288,7 +288,8 @@ fn writing_the_same_again_takes_no_room_and_is_read_back_from_the_cache() {
 #[test]
 fn a_flush_empties_a_cache_that_is_not_protected() {
     let flush = |protected| {
-        let mut driver = Driver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
+        let mut driver =
+            VirtualTimeDriver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
         driver.serve(request(Op::Write, 1_000_000, 16));
         let dirty = driver.serve(Request::FLUSH);
         (
@@ -310,7 +311,7 @@ fn a_flush_empties_a_cache_that_is_not_protected() {
 
 #[test]
 fn what_is_dirty_grows_old_and_leaves() {
-    let mut driver = Driver::new(array(DISK, "raid5", 7, &controller(true)).build(1));
+    let mut driver = VirtualTimeDriver::new(array(DISK, "raid5", 7, &controller(true)).build(1));
     driver.serve(request(Op::Write, 0, 16));
     driver.run_until(990_000_000);
     assert_eq!(driver.device().written().medium_sectors, 0);
@@ -321,7 +322,8 @@ fn what_is_dirty_grows_old_and_leaves() {
 #[test]
 fn forced_unit_access_passes_a_cache_that_is_not_protected() {
     let serve = |protected| {
-        let mut driver = Driver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
+        let mut driver =
+            VirtualTimeDriver::new(array(DISK, "raid5", 7, &controller(protected)).build(1));
         let write = request(Op::Write, 1_000_000, 16);
         driver.serve(Request { fua: true, ..write })
     };

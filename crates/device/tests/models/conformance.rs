@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tierwise_device::ssd::Ssd;
 use tierwise_device::{
-    Completion, Device, Nanos, Op, Params, Precondition, Profile, Request, conformance,
+    Completion, Device, DeviceParams, Nanos, Op, Precondition, Profile, Request, conformance,
 };
 
 use crate::support::*;
@@ -12,8 +12,9 @@ use crate::support::*;
 fn conforms(profile: &Profile, seed: u64, count: usize) -> Result<(), TestCaseError> {
     let capacity = profile.build(0).capacity_sectors();
     for space in [capacity, 20_000.min(capacity)] {
-        let arrivals = conformance::arrivals(seed, count, space);
-        conformance::check(|| profile.build(seed), &arrivals).map_err(TestCaseError::fail)?;
+        let arrivals = conformance::conformance_requests(seed, count, space);
+        conformance::check_device_rules(|| profile.build(seed), &arrivals)
+            .map_err(TestCaseError::fail)?;
     }
     Ok(())
 }
@@ -73,7 +74,7 @@ fn small_caches_and_first_come_first_served_conform() {
 #[test]
 fn seeds_turn_the_platter() {
     let profile = shipped("hdd-7k2");
-    let arrivals = conformance::arrivals(1, 50, 1_000_000);
+    let arrivals = conformance::conformance_requests(1, 50, 1_000_000);
     let times = |seed| {
         conformance::completion_times(profile.build(seed), &arrivals).expect("a conforming device")
     };
@@ -120,7 +121,7 @@ impl<D: Device> Device for Broken<D> {
 #[test]
 fn the_suite_catches_devices_that_break_a_rule() {
     let profile = shipped("hdd-7k2");
-    let arrivals = conformance::arrivals(5, 100, 1_000_000);
+    let arrivals = conformance::conformance_requests(5, 100, 1_000_000);
     for rule in ["early", "twice", "future", "sleeps"] {
         let broken = || Broken {
             inner: profile.build(1),
@@ -128,7 +129,7 @@ fn the_suite_catches_devices_that_break_a_rule() {
             count: 0,
         };
         assert!(
-            conformance::check(broken, &arrivals).is_err(),
+            conformance::check_device_rules(broken, &arrivals).is_err(),
             "a device that is wrong by \"{rule}\" passed"
         );
     }
@@ -201,8 +202,8 @@ proptest! {
         let capacity = profile.build(0).capacity_sectors();
         prop_assert_eq!(capacity * 512, profile.capacity_bytes());
         for space in [capacity, 20_000] {
-            let arrivals = conformance::arrivals(seed, count, space);
-            conformance::check(|| profile.build(seed), &arrivals).map_err(TestCaseError::fail)?;
+            let arrivals = conformance::conformance_requests(seed, count, space);
+            conformance::check_device_rules(|| profile.build(seed), &arrivals).map_err(TestCaseError::fail)?;
         }
     }
 
@@ -214,7 +215,7 @@ proptest! {
         device.precondition(Precondition::Sequential);
         device.preload(&request(Op::Write, 0, 4096));
         let (mut now, mut done) = (0, Vec::new());
-        for (id, arrival) in (0..).zip(conformance::arrivals(seed, count, device.capacity_sectors())) {
+        for (id, arrival) in (0..).zip(conformance::conformance_requests(seed, count, device.capacity_sectors())) {
             now += arrival.gap_ns;
             device.advance(now, &mut done);
             device.submit(now, id, arrival.request);
@@ -247,8 +248,8 @@ fn shipped_arrays_conform() {
         let profile = shipped(name);
         let capacity = profile.build(0).capacity_sectors();
         for (seed, space) in [(1, capacity), (2, 20_000)] {
-            let arrivals = conformance::arrivals(seed, 200, space);
-            conformance::check(|| profile.build(seed), &arrivals)
+            let arrivals = conformance::conformance_requests(seed, 200, space);
+            conformance::check_device_rules(|| profile.build(seed), &arrivals)
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
@@ -290,8 +291,8 @@ fn small_devices_conform_in_every_state() {
                 device
             };
             let space = [30_000, build().capacity_sectors()][seed as usize % 2];
-            let arrivals = conformance::arrivals(seed, 400, space);
-            conformance::check(build, &arrivals)
+            let arrivals = conformance::conformance_requests(seed, 400, space);
+            conformance::check_device_rules(build, &arrivals)
                 .unwrap_or_else(|error| panic!("variant {index}, {state:?}: {error}"));
         }
     }
@@ -307,7 +308,7 @@ fn what_was_preloaded_is_mapped_but_not_counted() {
             ..write(unit)
         });
     }
-    assert_eq!(device.written(), tierwise_device::Written::default());
+    assert_eq!(device.written(), tierwise_device::WrittenSectors::default());
     let mut random = Random(1);
     overwrite(&mut device, 0, all, || random.below(all));
     let cleaned = device.written().amplification().expect("writes");
@@ -467,7 +468,7 @@ fn equal_ids_complete_one_by_one() {
 fn a_worn_state_belongs_to_its_own_parameters() {
     let profile = shipped("ssd-sata-consumer");
     profile.build(1).precondition(WORN);
-    let Params::Ssd(params) = profile.params() else {
+    let DeviceParams::Ssd(params) = profile.params() else {
         unreachable!("the profile is of an SSD")
     };
     let mut changed = params.clone();

@@ -1,7 +1,7 @@
 //! Disks: what physics says of shipped ones, and the order, caches and transfers of one with round numbers.
 
 use tierwise_device::hdd::SeekCurve;
-use tierwise_device::{Completion, Device, Driver, Nanos, Op, Request};
+use tierwise_device::{Completion, Device, Nanos, Op, Request, VirtualTimeDriver};
 
 use crate::support::*;
 
@@ -14,7 +14,7 @@ fn page(op: Op, sector: u64) -> Request {
 
 /// Appends a second for one writer that flushes after each; `step` sectors from one page to the next.
 fn appends_per_s(name: &str, step: u64, host_ns: u64) -> f64 {
-    let mut driver = Driver::new(shipped(name).build(3));
+    let mut driver = VirtualTimeDriver::new(shipped(name).build(3));
     let count = 2_000;
     for append in 0..count {
         driver.serve(page(Op::Write, 1_000_000 + append * step));
@@ -39,7 +39,7 @@ fn a_log_writer_makes_one_append_a_revolution() {
 
 #[test]
 fn a_write_cache_hides_the_revolution_until_the_flush() {
-    let mut driver = Driver::new(shipped("hdd-7k2-sata-2009").build(3));
+    let mut driver = VirtualTimeDriver::new(shipped("hdd-7k2-sata-2009").build(3));
     let write = driver.serve(page(Op::Write, 1_000_000));
     assert!(write < 500_000, "a cached write takes {write} ns");
     let flush = driver.serve(Request::FLUSH);
@@ -55,7 +55,7 @@ fn a_write_cache_hides_the_revolution_until_the_flush() {
 
 #[test]
 fn forced_unit_access_passes_the_write_cache() {
-    let mut driver = Driver::new(shipped("hdd-7k2-sata-2009").build(3));
+    let mut driver = VirtualTimeDriver::new(shipped("hdd-7k2-sata-2009").build(3));
     let mut total = 0;
     for index in 0..50 {
         let write = page(Op::Write, 900_000_000 - index * 9_999_991);
@@ -67,7 +67,7 @@ fn forced_unit_access_passes_the_write_cache() {
 #[test]
 fn random_writes_take_seek_half_a_turn_and_transfer() {
     let profile = shipped("hdd-7k2");
-    let mut driver = Driver::new(profile.build(1));
+    let mut driver = VirtualTimeDriver::new(profile.build(1));
     let capacity = driver.device().capacity_sectors();
     let (count, mut sector) = (5_000, 1);
     for _ in 0..count {
@@ -84,7 +84,7 @@ fn random_writes_take_seek_half_a_turn_and_transfer() {
 
 #[test]
 fn sequential_reads_run_at_the_media_rate() {
-    let mut driver = Driver::new(shipped("hdd-7k2").build(1));
+    let mut driver = VirtualTimeDriver::new(shipped("hdd-7k2").build(1));
     let (count, sectors) = (2_000, 256);
     for index in 0..count {
         driver.serve(Request::new(Op::Read, index * 256, sectors));
@@ -99,7 +99,7 @@ fn sequential_reads_run_at_the_media_rate() {
 #[test]
 fn a_queue_is_served_faster_than_one_by_one() {
     let elapsed = |depth: u64| {
-        let mut driver = Driver::new(shipped("hdd-7k2").build(1));
+        let mut driver = VirtualTimeDriver::new(shipped("hdd-7k2").build(1));
         let mut sector = 7;
         for _ in 0..64 / depth {
             for _ in 0..depth {
@@ -121,7 +121,7 @@ fn a_queue_is_served_faster_than_one_by_one() {
 #[test]
 fn the_angle_follows_absolute_time() {
     let read_at = |start| {
-        let mut driver = Driver::new(shipped("hdd-7k2").build(1));
+        let mut driver = VirtualTimeDriver::new(shipped("hdd-7k2").build(1));
         driver.run_until(start);
         driver.serve(page(Op::Read, 5_000_000))
     };
@@ -310,7 +310,7 @@ const INNER: u64 = 50_000 * OUTER_CYLINDER;
 fn each_zone_has_its_own_media_rate() {
     // A track takes its turn and the skew to the next: 230 or 115 sector times for 200 or 100 sectors.
     for (first, sector_ns, track) in [(0, 50_000, 200), (INNER, 100_000, 100)] {
-        let mut driver = Driver::new(disk(&[]).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&[]).build(1));
         driver.serve(request(Op::Read, first, 1));
         let start = driver.now();
         let tracks = 400;
@@ -328,7 +328,7 @@ fn each_zone_has_its_own_media_rate() {
 
 /// Mean service time of writes of `sectors` on one track, at times spread over the turn.
 fn mean_write_ns(sector_us: &str, sectors: u32) -> u64 {
-    let mut driver = Driver::new(disk(&[("sector_us", sector_us)]).build(1));
+    let mut driver = VirtualTimeDriver::new(disk(&[("sector_us", sector_us)]).build(1));
     driver.serve(request(Op::Write, 0, 1));
     let count = 500;
     let serve = |index: u64| {
@@ -351,7 +351,7 @@ fn a_write_streams_from_the_bus_to_the_medium() {
 #[test]
 fn a_read_from_the_medium_ends_with_the_slower_of_bus_and_medium() {
     let service = |sector_us| {
-        let mut driver = Driver::new(disk(&[("sector_us", sector_us)]).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&[("sector_us", sector_us)]).build(1));
         driver.serve(request(Op::Read, 0, 100))
     };
     assert_eq!(service("10"), service("0") + 10_000);
@@ -367,7 +367,7 @@ const IDLE_NS: Nanos = 50_000_000;
 
 /// Whether each of the reads, with idle time between them, is a hit: overhead and bus, no mechanics.
 fn hits(mode: &[(&str, &str)], idle_ns: Nanos, sectors: &[u64]) -> Vec<bool> {
-    let mut driver = Driver::new(disk(mode).build(1));
+    let mut driver = VirtualTimeDriver::new(disk(mode).build(1));
     let mut serve = |&sector: &u64| {
         let service = driver.serve(request(Op::Read, sector, SECTORS));
         driver.run_until(driver.now() + idle_ns);
@@ -418,7 +418,7 @@ fn settling_delays_a_miss_on_the_track_of_the_one_before() {
             ("readahead_if_sequential", "true"),
             ("read_settle_us", settle_us),
         ];
-        let mut driver = Driver::new(disk(&mode).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&mode).build(1));
         driver.serve(request(Op::Read, TRACK, SECTORS));
         driver.serve(request(Op::Read, TRACK + 110, SECTORS))
     };
@@ -456,7 +456,7 @@ fn a_read_partly_in_the_buffer_waits_for_its_command_before_the_head_moves_on() 
             ("readahead_to", "\"track\""),
             ("read_miss_after_read_us", miss_us),
         ];
-        let mut driver = Driver::new(disk(&mode).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&mode).build(1));
         driver.serve(request(Op::Read, TRACK + 100, SECTORS));
         driver.run_until(driver.now() + IDLE_NS);
         driver.serve(request(Op::Read, TRACK + 196, SECTORS))
@@ -468,7 +468,7 @@ fn a_read_partly_in_the_buffer_waits_for_its_command_before_the_head_moves_on() 
 #[test]
 fn a_write_takes_only_its_own_sectors_out_of_a_segment() {
     let read = |sector| {
-        let mut driver = Driver::new(disk(&[]).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&[]).build(1));
         driver.serve(request(Op::Read, TRACK, 100));
         driver.run_until(driver.now() + IDLE_NS);
         driver.serve(request(Op::Write, TRACK + 80, 10));
@@ -492,7 +492,7 @@ fn a_hit_elsewhere_takes_the_longer_of_both_overheads() {
         ("read_hit_after_write_us", "300"),
     ];
     let second = |sector| {
-        let mut driver = Driver::new(disk(&mode).build(1));
+        let mut driver = VirtualTimeDriver::new(disk(&mode).build(1));
         driver.serve(request(Op::Read, TRACK, SECTORS));
         driver.run_until(driver.now() + IDLE_NS);
         driver.serve(request(Op::Read, sector, SECTORS))

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tierwise_device::{Driver, Nanos, Op, Profile, Request, hdd};
+use tierwise_device::{Nanos, Op, Profile, Request, VirtualTimeDriver, hdd};
 
 /// One measured request; times in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +22,8 @@ pub fn golden_folder() -> Option<PathBuf> {
 /// The profile that the import makes of a drive's files.
 pub fn import(drive: &Path) -> Profile {
     let read = |name: &str| std::fs::read_to_string(drive.join(name)).expect("a file of the drive");
-    let text =
-        hdd::import(&read("geometry.json"), &read("seek.csv")).expect("files of the known form");
+    let text = hdd::profile_from_drive_files(&read("geometry.json"), &read("seek.csv"))
+        .expect("files of the known form");
     Profile::parse(&text, &drive.to_string_lossy()).expect("an importable drive")
 }
 
@@ -53,7 +53,7 @@ fn measured(line: &str) -> Measured {
 
 /// Service times of the requests on the model, one outstanding at a time, with the measured think times.
 pub fn replay(profile: &Profile, requests: &[Measured]) -> Vec<Nanos> {
-    let mut driver = Driver::new(profile.build(0));
+    let mut driver = VirtualTimeDriver::new(profile.build(0));
     let mut arrival = 0;
     let serve = |measured: &Measured| {
         driver.run_until(arrival);

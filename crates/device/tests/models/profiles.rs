@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_device::{Library, Profile, ProfileError};
+use tierwise_device::{Profile, ProfileError, ProfileLibrary};
 
 use crate::support::*;
 
@@ -155,7 +155,7 @@ price = "price list of 2024"
 
 fn parse(text: &str) -> Result<Profile, ProfileError> {
     let loop_to_itself = "like = \"loop\"\n[source]\n";
-    let library = Library::new(BTreeMap::from([
+    let library = ProfileLibrary::new(BTreeMap::from([
         ("base".into(), BASE.into()),
         ("loop".into(), loop_to_itself.into()),
     ]));

@@ -1,7 +1,7 @@
 //! What the shipped profiles deliver, against their data sheets and what providers of volumes document.
 
 use tierwise_device::{
-    Completion, Device, Driver, Nanos, Op, Params, Precondition, Profile, Request,
+    Completion, Device, DeviceParams, Nanos, Op, Precondition, Profile, Request, VirtualTimeDriver,
 };
 
 use crate::support::*;
@@ -21,7 +21,7 @@ const DISKS: [(&str, f64, f64); 7] = [
 /// Rate of requests in sequence from the first sector on, one at a time, in 10^6 bytes per second.
 fn rate_mb_per_s(name: &str, op: Op, sectors: u32) -> f64 {
     const SPAN_SECTORS: u64 = 2_000_000;
-    let mut driver = Driver::new(shipped(name).build(1));
+    let mut driver = VirtualTimeDriver::new(shipped(name).build(1));
     let mut start = 0;
     for sector in (0..SPAN_SECTORS).step_by(sectors as usize) {
         // The first half fills the caches.
@@ -72,10 +72,10 @@ fn sequential_writes_through_a_cache_lose_no_turn() {
 fn random_reads_take_the_average_seek_and_half_a_turn() {
     for (name, _, seek_ms) in DISKS {
         let profile = shipped(name);
-        let Params::Hdd(params) = profile.params() else {
+        let DeviceParams::Hdd(params) = profile.params() else {
             panic!("{name} is no disk");
         };
-        let mut driver = Driver::new(profile.build(1));
+        let mut driver = VirtualTimeDriver::new(profile.build(1));
         let places = profile.capacity_bytes() / 4096;
         let mut state = 1_u64;
         let count = 4_000;
@@ -229,7 +229,7 @@ fn sized(name: &str, gib: f64) -> Profile {
 
 /// Baseline and burst of a volume with credits, in MiB per second.
 fn baseline_and_burst(profile: &Profile) -> (f64, f64) {
-    let Params::Volume(volume) = profile.params() else {
+    let DeviceParams::Volume(volume) = profile.params() else {
         panic!("not a volume");
     };
     let credits = volume.credits.as_ref().expect("a volume with credits");
@@ -268,11 +268,11 @@ fn a_megabyte_at_a_time_runs_at_the_limit_of_throughput() {
 fn idle_latency_has_the_median_and_the_99th_percentile_of_the_profile() {
     for (name, _, _) in FLASH {
         let profile = shipped(name);
-        let Params::Volume(params) = profile.params() else {
+        let DeviceParams::Volume(params) = profile.params() else {
             panic!("{name} is no volume");
         };
         for (op, expected) in [(Op::Read, params.read), (Op::Write, params.write)] {
-            let mut driver = Driver::new(profile.build(7));
+            let mut driver = VirtualTimeDriver::new(profile.build(7));
             let moving = (8.0 * params.sector_ns) as u64;
             let mut times: Vec<u64> = (0..100_000)
                 .map(|index| {
@@ -417,7 +417,7 @@ fn a_scan_takes_as_long_as_the_user_guide_says() {
 #[test]
 fn limits_follow_size_and_provisioning() {
     let iops = |gib| match sized("volume-gcp-pd-ssd", gib).params() {
-        Params::Volume(volume) => volume.iops,
+        DeviceParams::Volume(volume) => volume.iops,
         _ => panic!("not a volume"),
     };
     assert_eq!(

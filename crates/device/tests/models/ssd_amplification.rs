@@ -1,7 +1,7 @@
 //! Write amplification against the closed form: from the computed steady state and after a replayed fill.
 
 use tierwise_device::ssd::{Ssd, uniform_write_amplification};
-use tierwise_device::{Device, Precondition, Written};
+use tierwise_device::{Device, Precondition, WrittenSectors};
 
 use crate::support::*;
 
@@ -185,7 +185,7 @@ fn a_tiny_hot_part_costs_nothing() {
         let hot = ((units(&device) as f64 * active_share) as u64).max(1);
         let mut random = Random(2);
         overwrite(&mut device, 0, 300_000, || random.below(hot));
-        let measured = amplification(Written::default(), device.written());
+        let measured = amplification(WrittenSectors::default(), device.written());
         assert!(measured < 1.01, "{active_share}: {measured}");
     }
 }

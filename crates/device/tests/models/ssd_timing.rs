@@ -1,14 +1,14 @@
 //! What delays what in an SSD with and without a translation layer, and in memory.
 
 use tierwise_device::ssd::Ssd;
-use tierwise_device::{Device, Driver, Op, Profile, Request};
+use tierwise_device::{Device, Op, Profile, Request, VirtualTimeDriver};
 
 use crate::support::*;
 
 const VOLATILE: (&str, &str) = ("protection = true", "protection = false");
 
-fn driver(changes: &[(&str, &str)]) -> Driver<Ssd> {
-    Driver::new(ssd(changes))
+fn driver(changes: &[(&str, &str)]) -> VirtualTimeDriver<Ssd> {
+    VirtualTimeDriver::new(ssd(changes))
 }
 
 fn read(unit: u64, units: u32) -> Request {
@@ -20,7 +20,7 @@ fn read(unit: u64, units: u32) -> Request {
 }
 
 /// Queues a program on die 0, of which the host hears after 10 us.
-fn program_a_page(driver: &mut Driver<Ssd>) {
+fn program_a_page(driver: &mut VirtualTimeDriver<Ssd>) {
     for unit in 0..4 {
         driver.submit(write(1000 + unit));
     }
@@ -75,7 +75,7 @@ fn a_read_goes_before_queued_programs_and_delays_them() {
 /// Reads of an idle device take no longer than sense and overhead; beside cleaning some meet an erase.
 #[test]
 fn some_reads_meet_an_erase() {
-    let mut driver = Driver::new(worn(0.28));
+    let mut driver = VirtualTimeDriver::new(worn(0.28));
     let mut random = Random(3);
     let units = units(driver.device());
     let mut longest = 0;
@@ -262,11 +262,11 @@ write_cache_kib = 64
 power_loss_protection = false
 "#;
 
-fn plain(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> {
+fn plain(changes: &[(&str, &str)]) -> VirtualTimeDriver<Box<dyn tierwise_device::Device>> {
     let text = changes
         .iter()
         .fold(PLAIN.to_owned(), |text, (old, new)| text.replace(old, new));
-    Driver::new(
+    VirtualTimeDriver::new(
         Profile::parse(&sourced(&text), "test.toml")
             .expect("a valid profile")
             .build(0),
@@ -351,8 +351,8 @@ fn a_full_cache_writes_at_the_pace_of_the_flash() {
 
 // Memory behind a link: each request has its latency, all share the link.
 
-fn memory(name: &str) -> Driver<Box<dyn tierwise_device::Device>> {
-    Driver::new(shipped(name).build(1))
+fn memory(name: &str) -> VirtualTimeDriver<Box<dyn tierwise_device::Device>> {
+    VirtualTimeDriver::new(shipped(name).build(1))
 }
 
 #[test]

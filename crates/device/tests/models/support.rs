@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tierwise_device::ssd::Ssd;
 use tierwise_device::{
-    Completion, Device, Driver, Library, Nanos, Op, Params, Precondition, Profile, ProfileError,
-    Request, Written,
+    Completion, Device, DeviceParams, Nanos, Op, Precondition, Profile, ProfileError,
+    ProfileLibrary, Request, VirtualTimeDriver, WrittenSectors,
 };
 
 // The profiles that ship with tierwise.
@@ -31,7 +31,7 @@ pub fn shipped(name: &str) -> Profile {
 }
 
 /// All that ship, for those that refer to others.
-pub fn library() -> Library {
+pub fn library() -> ProfileLibrary {
     let files = fs::read_dir(folder()).expect("the shipped profiles");
     let name = |file: PathBuf| {
         file.file_stem()
@@ -40,7 +40,7 @@ pub fn library() -> Library {
             .into_owned()
     };
     let names = files.map(|entry| name(entry.expect("a file").path()));
-    Library::new(
+    ProfileLibrary::new(
         names
             .map(|name| (name.clone(), shipped_text(&name)))
             .collect(),
@@ -179,7 +179,7 @@ pub fn flash_text(changes: &[(&str, &str)]) -> String {
 pub fn ssd(changes: &[(&str, &str)]) -> Ssd {
     let profile = Profile::parse(&flash_text(changes), "test.toml").expect("a valid profile");
     match profile.params() {
-        Params::Ssd(params) => Ssd::new(params.clone()),
+        DeviceParams::Ssd(params) => Ssd::new(params.clone()),
         _ => unreachable!("the profile is of an SSD"),
     }
 }
@@ -226,7 +226,7 @@ pub fn overwrite(
 }
 
 /// Write amplification of what was written between two counts.
-pub fn amplification(before: Written, after: Written) -> f64 {
+pub fn amplification(before: WrittenSectors, after: WrittenSectors) -> f64 {
     (after.medium_sectors - before.medium_sectors) as f64
         / (after.host_sectors - before.host_sectors) as f64
 }
@@ -287,7 +287,7 @@ pub fn parse_array(text: &str) -> Result<Profile, ProfileError> {
     texts.insert("small-ram".into(), sourced(SMALL_RAM));
     texts.insert("pair".into(), array_text("small-ram", "raid1", 2, ""));
     texts.insert("circle".into(), array_text("circle", "raid1", 2, ""));
-    Profile::parse_with(text, "test.toml", &Library::new(texts))
+    Profile::parse_with(text, "test.toml", &ProfileLibrary::new(texts))
 }
 
 /// A valid array.
@@ -374,7 +374,7 @@ pub fn rate(profile: &Profile, op: Op, sectors: u32, depth: u64, count: usize) -
 
 /// Mean time of requests served one at a time, in nanoseconds.
 pub fn mean_ns(profile: &Profile, requests: impl Iterator<Item = Request>, count: usize) -> f64 {
-    let mut driver = Driver::new(profile.build(7));
+    let mut driver = VirtualTimeDriver::new(profile.build(7));
     let total: Nanos = requests
         .take(count)
         .map(|request| driver.serve(request))

@@ -1,7 +1,7 @@
 //! What a volume's limits do, on a small one whose every number is round.
 
 use proptest::prelude::*;
-use tierwise_device::{Device, Driver, Nanos, Op, Profile, Request};
+use tierwise_device::{Device, Nanos, Op, Profile, Request, VirtualTimeDriver};
 
 use crate::support::*;
 
@@ -47,7 +47,7 @@ fn refusal(changes: &[(&str, &str)]) -> String {
 
 /// When each of `requests`, submitted together at time 0, completes, in milliseconds.
 fn times_ms(profile: &Profile, requests: &[Request]) -> Vec<f64> {
-    let mut driver = Driver::new(profile.build(1));
+    let mut driver = VirtualTimeDriver::new(profile.build(1));
     for request in requests {
         driver.submit(*request);
     }
@@ -71,7 +71,7 @@ fn ios_above_the_limit_wait_for_their_second() {
 #[test]
 fn an_idle_volume_saves_up_the_window_and_no_more() {
     let wide = profile(&[("window_us = 100_000", "window_us = 300_000")]);
-    let mut driver = Driver::new(wide.build(1));
+    let mut driver = VirtualTimeDriver::new(wide.build(1));
     driver.run_until(3_600_000 * MS);
     for read in reads(8, 1000, 5) {
         driver.submit(read);
@@ -129,7 +129,7 @@ fn reads_and_writes_in_sequence_are_merged_each_with_their_own() {
 #[test]
 fn a_request_that_comes_after_the_window_is_not_merged() {
     for (gap, expected) in [(5, 1), (7, 100 - 7 + 1)] {
-        let mut driver = Driver::new(profile(&[]).build(1));
+        let mut driver = VirtualTimeDriver::new(profile(&[]).build(1));
         driver.submit(request(Op::Read, 8, 8));
         driver.run_until(gap * MS);
         let took = driver.serve(request(Op::Read, 16, 8));
@@ -185,7 +185,7 @@ fn flushes_and_discards_cost_no_io() {
 
 #[test]
 fn what_is_written_is_counted_once() {
-    let mut driver = Driver::new(profile(&[]).build(1));
+    let mut driver = VirtualTimeDriver::new(profile(&[]).build(1));
     driver.serve(request(Op::Write, 0, 8));
     driver.serve(request(Op::Read, 0, 8));
     let written = driver.device().written();
@@ -203,6 +203,14 @@ fn limits_that_make_no_sense_are_refused_by_name() {
         "{more}"
     );
     assert!(more.contains("at most 10"), "{more}");
+    let fewer = refusal(&[(
+        "[limits.iops]\n",
+        "[limits.iops]\nleast = 5\nprovisioned = 4\n",
+    )]);
+    assert!(
+        fewer.contains("limits.iops.provisioned = 4 is less than a volume has at least"),
+        "{fewer}"
+    );
     let unit = refusal(&[("io_unit_kib = 256\n", "")]);
     assert!(unit.contains("give limits.io_unit_kib"), "{unit}");
     let order = refusal(&[("read_p99_us = 1000", "read_p99_us = 999")]);
@@ -277,7 +285,8 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
     let base = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
         text.replace(old, new)
     });
-    let library = tierwise_device::Library::new([("base".to_owned(), sourced(&base))].into());
+    let library =
+        tierwise_device::ProfileLibrary::new([("base".to_owned(), sourced(&base))].into());
     for (unit, rate) in [("mb_per_s", "262.144"), ("mib_per_s", "250")] {
         let text = format!(
             "like = \"base\"\n[limits.{unit}]\nmost = {rate}\n[source]\n\"limits.{unit}.most\" = \"made for the test\"\n"
@@ -298,7 +307,8 @@ fn a_throughput_in_mebibytes_is_the_same_rate_also_on_top_of_another_profile() {
 
 #[test]
 fn a_range_may_be_in_mebibytes_too() {
-    let library = tierwise_device::Library::new([("base".to_owned(), sourced(PROFILE))].into());
+    let library =
+        tierwise_device::ProfileLibrary::new([("base".to_owned(), sourced(PROFILE))].into());
     let with = |ranges: &str, rate: &str| {
         let text = format!(
             "like = \"base\"\n{rate}[range]\n{ranges}\n[source]\nrange = \"several runs on one volume\"\n\

@@ -13,9 +13,9 @@ use std::path::Path;
 
 use tierwise_device::SECTOR_BYTES;
 
-use super::{Answer, Incoming, Operation, Tag};
+use super::{DiskOperation, IncomingRequest, RequestAnswer, RequestTag};
 use crate::DiskError;
-use crate::config::{PartitionRange, ServerConfig};
+use crate::server_config::{PartitionRange, ServerConfig};
 
 /// Largest request, in bytes; the kernel splits longer ones.
 pub(super) const LARGEST_REQUEST_BYTES: usize = 1 << 20;
@@ -68,13 +68,13 @@ const OPEN_FLAGS: u32 = 1 | 1 << 5 | 1 << 6;
 
 /// The header of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InHeader {
+pub(super) struct FuseRequestHeader {
     pub opcode: u32,
     pub unique: u64,
     node: u64,
 }
 
-impl InHeader {
+impl FuseRequestHeader {
     pub fn parse(bytes: &[u8]) -> Self {
         Self {
             opcode: u32_at(bytes, 4),
@@ -96,20 +96,20 @@ impl InHeader {
 
 /// What to do about a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Message<'a> {
+pub(super) enum FuseMessage<'a> {
     /// A request of the device.
-    Request(Incoming<'a>),
+    Request(IncomingRequest<'a>),
     /// A question about the files, with its answer.
-    Reply(Reply),
+    Reply(FuseReply),
     /// The kernel expects no answer.
     Silent,
 }
 
 /// A short answer, or an error number.
-pub(super) type Reply = Result<Short, i32>;
+pub(super) type FuseReply = Result<ShortReplyBytes, i32>;
 
 /// The bytes of a reply.
-pub(super) fn bytes_of(reply: &Reply) -> Result<&[u8], i32> {
+pub(super) fn reply_bytes(reply: &FuseReply) -> Result<&[u8], i32> {
     match reply {
         Ok(short) => Ok(short.bytes()),
         Err(error) => Err(*error),
@@ -118,12 +118,12 @@ pub(super) fn bytes_of(reply: &Reply) -> Result<&[u8], i32> {
 
 /// The bytes of an answer that is not data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Short {
+pub(super) struct ShortReplyBytes {
     bytes: [u8; 128],
     length: usize,
 }
 
-impl Short {
+impl ShortReplyBytes {
     fn new(length: usize) -> Self {
         Self {
             bytes: [0; 128],
@@ -141,26 +141,29 @@ impl Short {
 }
 
 /// The bytes, or the error number, that answer a request of the device.
-pub(super) fn encoded<'a>(answer: Answer<'a>, short: &'a mut Short) -> Result<&'a [u8], i32> {
+pub(super) fn encode_answer<'a>(
+    answer: RequestAnswer<'a>,
+    short: &'a mut ShortReplyBytes,
+) -> Result<&'a [u8], i32> {
     match answer {
-        Answer::Data(data) => Ok(data),
-        Answer::Written(length) => {
-            *short = Short::new(8);
+        RequestAnswer::Data(data) => Ok(data),
+        RequestAnswer::Written(length) => {
+            *short = ShortReplyBytes::new(8);
             short.put(0, &length.to_ne_bytes());
             Ok(short.bytes())
         }
-        Answer::Done => Ok(&[]),
-        Answer::Failed => Err(libc::EIO),
+        RequestAnswer::Done => Ok(&[]),
+        RequestAnswer::Failed => Err(libc::EIO),
     }
 }
 
-/// A place for [`encoded`] to write to.
-pub(super) fn no_bytes() -> Short {
-    Short::new(0)
+/// A place for [`encode_answer`] to write to.
+pub(super) fn empty_reply_bytes() -> ShortReplyBytes {
+    ShortReplyBytes::new(0)
 }
 
 /// A header for an answer of `length` bytes, or for an error number.
-pub(super) fn out_header(unique: u64, answer: Result<usize, i32>) -> [u8; OUT_HEADER_BYTES] {
+pub(super) fn reply_header(unique: u64, answer: Result<usize, i32>) -> [u8; OUT_HEADER_BYTES] {
     let (length, error) = match answer {
         Ok(length) => (length, 0),
         Err(error) => (0, -error),
@@ -179,12 +182,12 @@ struct ServedFile {
 }
 
 /// The directory's files, by partition number.
-pub(crate) struct Files {
+pub(crate) struct ServedFiles {
     files: Vec<ServedFile>,
     pub cycle: u64,
 }
 
-impl Files {
+impl ServedFiles {
     pub fn new(config: &ServerConfig) -> Self {
         let partitions = config.partitions.iter().zip(config.ranges());
         let files = partitions.map(|(partition, range)| ServedFile {
@@ -201,53 +204,53 @@ impl Files {
     /// device gets the tag.
     pub(super) fn message<'a>(
         &self,
-        header: InHeader,
+        header: FuseRequestHeader,
         argument: &[u8],
         rest: &'a [u8],
-        tag: Tag,
-    ) -> Message<'a> {
+        tag: RequestTag,
+    ) -> FuseMessage<'a> {
         match header.opcode {
             opcode::READ | opcode::WRITE | opcode::FSYNC | opcode::FALLOCATE => {
                 match self.request(header, argument, rest, tag) {
-                    Ok(incoming) => Message::Request(incoming),
-                    Err(error) => Message::Reply(Err(error)),
+                    Ok(incoming) => FuseMessage::Request(incoming),
+                    Err(error) => FuseMessage::Reply(Err(error)),
                 }
             }
-            opcode::LOOKUP => Message::Reply(self.lookup(header.node, rest)),
-            opcode::GETATTR => Message::Reply(self.attributes_reply(header.node)),
-            opcode::OPEN => Message::Reply(Ok(self.opened())),
-            opcode::OPENDIR => Message::Reply(Ok(Short::new(16))),
-            opcode::STATFS => Message::Reply(Ok(Short::new(80))),
+            opcode::LOOKUP => FuseMessage::Reply(self.lookup(header.node, rest)),
+            opcode::GETATTR => FuseMessage::Reply(self.attributes_reply(header.node)),
+            opcode::OPEN => FuseMessage::Reply(Ok(self.opened())),
+            opcode::OPENDIR => FuseMessage::Reply(Ok(ShortReplyBytes::new(16))),
+            opcode::STATFS => FuseMessage::Reply(Ok(ShortReplyBytes::new(80))),
             opcode::RELEASE
             | opcode::RELEASEDIR
             | opcode::FLUSH
             | opcode::ACCESS
-            | opcode::DESTROY => Message::Reply(Ok(Short::new(0))),
-            opcode::FORGET | opcode::BATCH_FORGET | opcode::INTERRUPT => Message::Silent,
-            _ => Message::Reply(Err(libc::ENOSYS)),
+            | opcode::DESTROY => FuseMessage::Reply(Ok(ShortReplyBytes::new(0))),
+            opcode::FORGET | opcode::BATCH_FORGET | opcode::INTERRUPT => FuseMessage::Silent,
+            _ => FuseMessage::Reply(Err(libc::ENOSYS)),
         }
     }
 
     fn request<'a>(
         &self,
-        header: InHeader,
+        header: FuseRequestHeader,
         argument: &[u8],
         rest: &'a [u8],
-        tag: Tag,
-    ) -> Result<Incoming<'a>, i32> {
+        tag: RequestTag,
+    ) -> Result<IncomingRequest<'a>, i32> {
         // All of these begin with the handle; those of a range go on with its offset.
         let (cycle, offset) = (u64_at(argument, 0), u64_at(argument, 8));
         let (partition, operation) = match header.opcode {
             opcode::READ => {
                 let length = u32_at(argument, 16);
                 let (partition, offset) = self.locate(header.node, offset, u64::from(length))?;
-                (partition, Operation::Read { offset, length })
+                (partition, DiskOperation::Read { offset, length })
             }
             opcode::WRITE => {
                 let length = u32_at(argument, 16) as usize;
                 let data = &rest[..length.min(rest.len())];
                 let (partition, offset) = self.locate(header.node, offset, data.len() as u64)?;
-                (partition, Operation::Write { offset, data })
+                (partition, DiskOperation::Write { offset, data })
             }
             opcode::FALLOCATE => {
                 let (length, mode) = (u64_at(argument, 16), u32_at(argument, 24));
@@ -256,11 +259,11 @@ impl Files {
                     return Err(libc::EOPNOTSUPP);
                 }
                 let (partition, offset) = self.locate(header.node, offset, length)?;
-                (partition, Operation::Discard { offset, length })
+                (partition, DiskOperation::Discard { offset, length })
             }
-            _ => (self.locate(header.node, 0, 0)?.0, Operation::Flush),
+            _ => (self.locate(header.node, 0, 0)?.0, DiskOperation::Flush),
         };
-        Ok(Incoming {
+        Ok(IncomingRequest {
             tag,
             partition,
             cycle,
@@ -280,7 +283,7 @@ impl Files {
         Some((number, self.files.get(number)?))
     }
 
-    fn lookup(&self, parent: u64, name: &[u8]) -> Reply {
+    fn lookup(&self, parent: u64, name: &[u8]) -> FuseReply {
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
         let number = self
             .files
@@ -290,7 +293,7 @@ impl Files {
             return Err(libc::ENOENT);
         };
         let node = FIRST_FILE + number as u64;
-        let mut entry = Short::new(128);
+        let mut entry = ShortReplyBytes::new(128);
         entry.put(0, &node.to_ne_bytes());
         entry.put(16, &VALID_S.to_ne_bytes());
         entry.put(24, &VALID_S.to_ne_bytes());
@@ -298,9 +301,9 @@ impl Files {
         Ok(entry)
     }
 
-    fn attributes_reply(&self, node: u64) -> Reply {
+    fn attributes_reply(&self, node: u64) -> FuseReply {
         let attributes = self.attributes(node).ok_or(libc::ENOENT)?;
-        let mut reply = Short::new(104);
+        let mut reply = ShortReplyBytes::new(104);
         reply.put(0, &VALID_S.to_ne_bytes());
         reply.put(16, &attributes);
         Ok(reply)
@@ -323,8 +326,8 @@ impl Files {
         Some(attributes)
     }
 
-    fn opened(&self) -> Short {
-        let mut reply = Short::new(16);
+    fn opened(&self) -> ShortReplyBytes {
+        let mut reply = ShortReplyBytes::new(16);
         reply.put(0, &self.cycle.to_ne_bytes());
         reply.put(8, &OPEN_FLAGS.to_ne_bytes());
         reply
@@ -332,14 +335,17 @@ impl Files {
 }
 
 /// A mounted FUSE file system that has agreed on a version with the kernel.
-pub(crate) struct Connection {
+pub(crate) struct FuseConnection {
     pub device: File,
     /// Whether the kernel will send requests over `io_uring`.
     pub over_io_uring: bool,
 }
 
 /// Mounts the files at an empty directory; asks for `io_uring` if `ask_io_uring`.
-pub(crate) fn connect(config: &ServerConfig, ask_io_uring: bool) -> Result<Connection, DiskError> {
+pub(crate) fn mount_and_connect(
+    config: &ServerConfig,
+    ask_io_uring: bool,
+) -> Result<FuseConnection, DiskError> {
     let failed = DiskError::system("mounting FUSE");
     let mut device = OpenOptions::new()
         .read(true)
@@ -349,8 +355,8 @@ pub(crate) fn connect(config: &ServerConfig, ask_io_uring: bool) -> Result<Conne
         .map_err(DiskError::system("opening /dev/fuse"))?;
     mount(&device, &config.name, &config.mount).map_err(failed)?;
     let over_io_uring =
-        agree(&mut device, ask_io_uring).map_err(DiskError::system("starting FUSE"))?;
-    Ok(Connection {
+        negotiate_version(&mut device, ask_io_uring).map_err(DiskError::system("starting FUSE"))?;
+    Ok(FuseConnection {
         device,
         over_io_uring,
     })
@@ -385,10 +391,10 @@ fn mount(device: &File, name: &str, directory: &Path) -> io::Result<()> {
 }
 
 /// Answers the kernel's first message; gives whether requests will come over `io_uring`.
-fn agree(device: &mut File, ask_io_uring: bool) -> io::Result<bool> {
+fn negotiate_version(device: &mut File, ask_io_uring: bool) -> io::Result<bool> {
     let mut bytes = vec![0; LARGEST_REQUEST_BYTES + 4096];
     let length = device.read(&mut bytes)?;
-    let header = InHeader::parse(&bytes);
+    let header = FuseRequestHeader::parse(&bytes);
     if header.opcode != opcode::INIT || length < IN_HEADER_BYTES + 16 {
         return Err(io::Error::other("the kernel's first message is not INIT"));
     }
@@ -423,7 +429,7 @@ fn agree(device: &mut File, ask_io_uring: bool) -> io::Result<bool> {
     let pages = (LARGEST_REQUEST_BYTES / 4096) as u16;
     answer[28..30].copy_from_slice(&pages.to_ne_bytes());
     answer[32..36].copy_from_slice(&((accepted >> 32) as u32).to_ne_bytes());
-    let header = out_header(header.unique, Ok(answer.len()));
+    let header = reply_header(header.unique, Ok(answer.len()));
     device.write_all(&[header.as_slice(), &answer].concat())?;
     Ok(accepted & init_flag::OVER_IO_URING != 0)
 }
@@ -444,22 +450,22 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const TAG: Tag = Tag(9);
+    const TAG: RequestTag = RequestTag(9);
 
     /// Files of 8 and 4 KiB.
-    fn files() -> Files {
+    fn files() -> ServedFiles {
         let file = |name: &str, start, size| ServedFile {
             name: name.into(),
             range: PartitionRange { start, size },
         };
-        Files {
+        ServedFiles {
             files: vec![file("log.img", 0, 8192), file("data.img", 8192, 4096)],
             cycle: 7,
         }
     }
 
-    fn header(opcode: u32, node: u64) -> InHeader {
-        InHeader {
+    fn header(opcode: u32, node: u64) -> FuseRequestHeader {
+        FuseRequestHeader {
             opcode,
             unique: 3,
             node,
@@ -475,9 +481,9 @@ mod tests {
         argument
     }
 
-    fn error(message: Message<'_>) -> Option<i32> {
+    fn error(message: FuseMessage<'_>) -> Option<i32> {
         match message {
-            Message::Reply(Err(error)) => Some(error),
+            FuseMessage::Reply(Err(error)) => Some(error),
             _ => None,
         }
     }
@@ -485,11 +491,11 @@ mod tests {
     #[test]
     fn a_request_of_a_file_is_one_of_its_range_of_the_device() {
         let message = files().message(header(opcode::READ, 3), &range(512, 1024), &[], TAG);
-        let Message::Request(Incoming {
+        let FuseMessage::Request(IncomingRequest {
             tag: TAG,
             partition: 1,
             cycle: 7,
-            operation: Operation::Read { offset, length },
+            operation: DiskOperation::Read { offset, length },
         }) = message
         else {
             panic!("{message:?}");
@@ -521,7 +527,7 @@ mod tests {
         let files = files();
         let found =
             |node, name: &'static [u8]| files.message(header(opcode::LOOKUP, node), &[], name, TAG);
-        let Message::Reply(Ok(entry)) = found(ROOT, b"data.img\0") else {
+        let FuseMessage::Reply(Ok(entry)) = found(ROOT, b"data.img\0") else {
             panic!("the file is there");
         };
         assert_eq!(u64_at(entry.bytes(), 0), 3);
@@ -532,9 +538,9 @@ mod tests {
 
     #[test]
     fn an_answer_has_its_length_or_its_error() {
-        assert_eq!(out_header(3, Ok(4096))[0..8], [16, 16, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(reply_header(3, Ok(4096))[0..8], [16, 16, 0, 0, 0, 0, 0, 0]);
         assert_eq!(
-            out_header(3, Err(5))[0..8],
+            reply_header(3, Err(5))[0..8],
             [16, 0, 0, 0, 251, 255, 255, 255]
         );
     }

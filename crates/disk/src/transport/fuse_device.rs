@@ -5,22 +5,24 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::AsRawFd;
 
 use super::fuse::{
-    Connection, Files, IN_HEADER_BYTES, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of,
-    encoded, no_bytes, out_header,
+    FuseConnection, FuseMessage, FuseRequestHeader, IN_HEADER_BYTES, LARGEST_REQUEST_BYTES,
+    ServedFiles, empty_reply_bytes, encode_answer, reply_bytes, reply_header,
 };
-use super::{Answer, Incoming, Received, Tag, Transport, Wait, Waker};
+use super::{
+    IncomingRequest, ReceiveOutcome, ReceiveWait, RequestAnswer, RequestTag, Transport, Waker,
+};
 use crate::clock;
 
 /// The device, and a buffer for one message.
 pub(crate) struct FuseDevice {
     device: File,
-    files: Files,
+    files: ServedFiles,
     waker: Waker,
     buffer: Vec<u8>,
 }
 
 impl FuseDevice {
-    pub fn new(connection: Connection, files: Files, waker: Waker) -> io::Result<Self> {
+    pub fn new(connection: FuseConnection, files: ServedFiles, waker: Waker) -> io::Result<Self> {
         let device = connection.device;
         // SAFETY: takes no pointers; the descriptor is open.
         if unsafe { libc::fcntl(device.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } < 0 {
@@ -62,39 +64,43 @@ impl FuseDevice {
 }
 
 impl Transport for FuseDevice {
-    fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: impl FnMut(IncomingRequest<'_>),
+    ) -> io::Result<ReceiveOutcome> {
         match wait {
             // A read says as well as a poll whether there is a message.
-            Wait::Poll => {}
-            Wait::Until(time) => self.sleep(Some(clock::time_until(time)))?,
-            Wait::Forever => self.sleep(None)?,
+            ReceiveWait::Poll => {}
+            ReceiveWait::Until(time) => self.sleep(Some(clock::timespec_until(time)))?,
+            ReceiveWait::Forever => self.sleep(None)?,
         }
         loop {
             let length = match self.device.read(&mut self.buffer) {
                 Ok(length) => length,
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => return Ok(Received::Requests),
+                    Some(libc::EAGAIN) => return Ok(ReceiveOutcome::Requests),
                     // A message that was taken back before it was read.
                     Some(libc::ENOENT | libc::EINTR) => continue,
-                    Some(libc::ENODEV) => return Ok(Received::Ended),
+                    Some(libc::ENODEV) => return Ok(ReceiveOutcome::Ended),
                     _ => return Err(error),
                 },
             };
             let message = &self.buffer[..length];
-            let header = InHeader::parse(message);
+            let header = FuseRequestHeader::parse(message);
             let (argument, rest) = message[IN_HEADER_BYTES..].split_at(header.argument_bytes());
-            let tag = Tag(header.unique);
+            let tag = RequestTag(header.unique);
             match self.files.message(header, argument, rest, tag) {
-                Message::Request(incoming) => take(incoming),
-                Message::Reply(reply) => send(&self.device, header.unique, bytes_of(&reply)),
-                Message::Silent => {}
+                FuseMessage::Request(incoming) => take(incoming),
+                FuseMessage::Reply(reply) => send(&self.device, header.unique, reply_bytes(&reply)),
+                FuseMessage::Silent => {}
             }
         }
     }
 
-    fn answer(&mut self, tag: Tag, answer: Answer<'_>) {
-        let mut short = no_bytes();
-        send(&self.device, tag.0, encoded(answer, &mut short));
+    fn answer(&mut self, tag: RequestTag, answer: RequestAnswer<'_>) {
+        let mut short = empty_reply_bytes();
+        send(&self.device, tag.0, encode_answer(answer, &mut short));
     }
 
     fn set_cycle(&mut self, cycle: u64) {
@@ -104,7 +110,7 @@ impl Transport for FuseDevice {
 
 /// Sends an answer. The kernel refuses it only if nobody waits for it any more.
 fn send(mut device: &File, unique: u64, answer: Result<&[u8], i32>) {
-    let header = out_header(unique, answer.map(<[u8]>::len));
+    let header = reply_header(unique, answer.map(<[u8]>::len));
     let data = answer.unwrap_or_default();
     drop(device.write_vectored(&[IoSlice::new(&header), IoSlice::new(data)]));
 }

@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 
 use io_uring::{opcode, types};
 
+use super::command_ring::{CommandRing, RingEvent};
 use super::fuse::{
-    Connection, Files, InHeader, LARGEST_REQUEST_BYTES, Message, bytes_of, encoded, no_bytes,
-    out_header,
+    FuseConnection, FuseMessage, FuseRequestHeader, LARGEST_REQUEST_BYTES, ServedFiles,
+    empty_reply_bytes, encode_answer, reply_bytes, reply_header,
 };
-use super::ring::{CommandRing, Event};
-use super::{Answer, Incoming, Received, Tag, Transport, Wait, Waker};
-use crate::store::Mapping;
+use super::{
+    IncomingRequest, ReceiveOutcome, ReceiveWait, RequestAnswer, RequestTag, Transport, Waker,
+};
+use crate::byte_store::MemoryMapping;
 
 const REGISTER: u32 = 1;
 const COMMIT_AND_FETCH: u32 = 2;
@@ -30,7 +32,7 @@ const MOST_IN_QUEUE: usize = 128;
 /// `struct fuse_uring_req_header`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Header {
+struct FuseUringHeader {
     in_out: [u8; 128],
     argument: [u8; 128],
     flags: u64,
@@ -41,10 +43,10 @@ struct Header {
 }
 
 /// Memory that the kernel and the server write in turn, each while an entry is its own.
-struct Shared {
-    headers: Box<[Header]>,
+struct SharedMemory {
+    headers: Box<[FuseUringHeader]>,
     vectors: Box<[[libc::iovec; 2]]>,
-    payload: Mapping,
+    payload: MemoryMapping,
 }
 
 /// First byte of an entry's payload.
@@ -52,9 +54,9 @@ fn payload_start(entry: usize) -> u64 {
     (entry * LARGEST_REQUEST_BYTES) as u64
 }
 
-impl Shared {
+impl SharedMemory {
     fn new(entries: usize) -> io::Result<Self> {
-        let empty = Header {
+        let empty = FuseUringHeader {
             in_out: [0; 128],
             argument: [0; 128],
             flags: 0,
@@ -63,14 +65,14 @@ impl Shared {
             padding: 0,
             reserved: 0,
         };
-        let payload = Mapping::new(entries * LARGEST_REQUEST_BYTES)?;
+        let payload = MemoryMapping::new(entries * LARGEST_REQUEST_BYTES)?;
         let mut headers = vec![empty; entries].into_boxed_slice();
         let largest = LARGEST_REQUEST_BYTES as u64;
         let vectors = headers.iter_mut().enumerate().map(|(entry, header)| {
             [
                 libc::iovec {
                     iov_base: std::ptr::from_mut(header).cast(),
-                    iov_len: size_of::<Header>(),
+                    iov_len: size_of::<FuseUringHeader>(),
                 },
                 libc::iovec {
                     iov_base: payload.at(payload_start(entry), largest).cast(),
@@ -88,8 +90,8 @@ impl Shared {
     /// Writes the answer to the request in an entry.
     fn put(&mut self, entry: usize, answer: Result<&[u8], i32>) {
         let header = &mut self.headers[entry];
-        let unique = InHeader::parse(&header.in_out).unique;
-        let out = out_header(unique, answer.map(<[u8]>::len));
+        let unique = FuseRequestHeader::parse(&header.in_out).unique;
+        let out = reply_header(unique, answer.map(<[u8]>::len));
         header.in_out[..out.len()].copy_from_slice(&out);
         let data = answer.unwrap_or_default();
         assert!(
@@ -125,25 +127,29 @@ impl QueueRing {
 /// The ring and its entries. The ring is first, so that it is dropped before the memory that it knows.
 pub(crate) struct FuseUring {
     queues: QueueRing,
-    connection: Connection,
-    shared: Shared,
-    files: Files,
+    connection: FuseConnection,
+    shared: SharedMemory,
+    files: ServedFiles,
 }
 
 impl FuseUring {
     /// Hands all entries to the kernel, which from then on sends requests.
-    pub fn new(queues: QueueRing, connection: Connection, files: Files) -> io::Result<Self> {
+    pub fn new(
+        queues: QueueRing,
+        connection: FuseConnection,
+        files: ServedFiles,
+    ) -> io::Result<Self> {
         let entries = queues.entries;
         let mut transport = Self {
             queues,
             connection,
-            shared: Shared::new(entries)?,
+            shared: SharedMemory::new(entries)?,
             files,
         };
         for entry in 0..entries {
             transport.push(entry, REGISTER);
         }
-        transport.queues.ring.enter(Wait::Poll)?;
+        transport.queues.ring.enter(ReceiveWait::Poll)?;
         Ok(transport)
     }
 
@@ -174,40 +180,44 @@ impl FuseUring {
 }
 
 impl Transport for FuseUring {
-    fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: impl FnMut(IncomingRequest<'_>),
+    ) -> io::Result<ReceiveOutcome> {
         self.queues.ring.enter_if_needed(wait)?;
         while let Some(event) = self.queues.ring.event() {
-            let Event::Command { number, result } = event else {
+            let RingEvent::Command { number, result } = event else {
                 continue;
             };
             match -result {
                 0 => {}
                 libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED => {
-                    return Ok(Received::Ended);
+                    return Ok(ReceiveOutcome::Ended);
                 }
                 error => return Err(io::Error::from_raw_os_error(error)),
             }
             let entry = number as usize;
             let header = &self.shared.headers[entry];
-            let message = InHeader::parse(&header.in_out);
+            let message = FuseRequestHeader::parse(&header.in_out);
             let payload_bytes = header.payload_bytes as usize;
             let rest = self
                 .shared
                 .payload
                 .read(payload_start(entry), payload_bytes);
-            let tag = Tag(entry as u64);
+            let tag = RequestTag(entry as u64);
             match self.files.message(message, &header.argument, rest, tag) {
-                Message::Request(incoming) => take(incoming),
-                Message::Reply(reply) => self.commit(entry, bytes_of(&reply)),
-                Message::Silent => self.push(entry, COMMIT_AND_FETCH),
+                FuseMessage::Request(incoming) => take(incoming),
+                FuseMessage::Reply(reply) => self.commit(entry, reply_bytes(&reply)),
+                FuseMessage::Silent => self.push(entry, COMMIT_AND_FETCH),
             }
         }
-        Ok(Received::Requests)
+        Ok(ReceiveOutcome::Requests)
     }
 
-    fn answer(&mut self, tag: Tag, answer: Answer<'_>) {
-        let mut short = no_bytes();
-        self.commit(tag.0 as usize, encoded(answer, &mut short));
+    fn answer(&mut self, tag: RequestTag, answer: RequestAnswer<'_>) {
+        let mut short = empty_reply_bytes();
+        self.commit(tag.0 as usize, encode_answer(answer, &mut short));
     }
 
     fn set_cycle(&mut self, cycle: u64) {
@@ -230,12 +240,12 @@ const SWITCH: &str = "/sys/module/fuse/parameters/enable_uring";
 /// must ask for `io_uring`.
 ///
 /// A file beside the control socket says that the switch is to be put back, should the process be killed.
-pub(crate) struct Enabled {
+pub(crate) struct FuseUringSwitch {
     switch: Option<File>,
     note: PathBuf,
 }
 
-impl Enabled {
+impl FuseUringSwitch {
     /// Turns it on, if this kernel has it and it is off.
     pub fn new(socket: &Path) -> Self {
         let note = socket.with_file_name("enable_uring_was_off");
@@ -258,7 +268,7 @@ impl Enabled {
     }
 }
 
-impl Drop for Enabled {
+impl Drop for FuseUringSwitch {
     fn drop(&mut self) {
         if self.switch.take().is_some() {
             drop(fs::write(SWITCH, "N"));

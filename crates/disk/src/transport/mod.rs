@@ -2,10 +2,10 @@
 //!
 //! A transport knows nothing of models and times. One thread owns it.
 
+mod command_ring;
 pub(crate) mod fuse;
 pub(crate) mod fuse_device;
 pub(crate) mod fuse_uring;
-mod ring;
 pub(crate) mod ublk;
 pub(crate) mod ublk_control;
 mod waker;
@@ -30,21 +30,21 @@ pub enum TransportKind {
 
 /// Which request an answer is for; the transport chooses the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tag(pub u64);
+pub(crate) struct RequestTag(pub u64);
 
 /// A request as it arrives.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Incoming<'a> {
-    pub tag: Tag,
+pub(crate) struct IncomingRequest<'a> {
+    pub tag: RequestTag,
     pub partition: usize,
     /// The power cycle that the sender's handle is of.
     pub cycle: u64,
-    pub operation: Operation<'a>,
+    pub operation: DiskOperation<'a>,
 }
 
 /// What is asked for; offsets are bytes from the start of the device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Operation<'a> {
+pub(crate) enum DiskOperation<'a> {
     Read { offset: u64, length: u32 },
     Write { offset: u64, data: &'a [u8] },
     Flush,
@@ -53,7 +53,7 @@ pub(crate) enum Operation<'a> {
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Answer<'a> {
+pub(crate) enum RequestAnswer<'a> {
     Data(&'a [u8]),
     Written(u32),
     Done,
@@ -63,7 +63,7 @@ pub(crate) enum Answer<'a> {
 
 /// How long [`Transport::receive`] may sleep if nothing arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub(crate) enum ReceiveWait {
     /// Not at all.
     Poll,
     /// Until this time of the monotonic clock.
@@ -73,7 +73,7 @@ pub(crate) enum Wait {
 
 /// Why [`Transport::receive`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Received {
+pub(crate) enum ReceiveOutcome {
     /// Requests came, the wait was over, or the waker ended it.
     Requests,
     /// The kernel has let go of the device: nothing will arrive any more.
@@ -83,10 +83,14 @@ pub(crate) enum Received {
 /// Requests from the kernel and answers to it.
 pub(crate) trait Transport {
     /// Hands over answers that are still on their way, then every request that has arrived.
-    fn receive(&mut self, wait: Wait, take: impl FnMut(Incoming<'_>)) -> io::Result<Received>;
+    fn receive(
+        &mut self,
+        wait: ReceiveWait,
+        take: impl FnMut(IncomingRequest<'_>),
+    ) -> io::Result<ReceiveOutcome>;
 
     /// Answers a request, at the latest when [`Transport::receive`] is called next.
-    fn answer(&mut self, tag: Tag, answer: Answer<'_>);
+    fn answer(&mut self, tag: RequestTag, answer: RequestAnswer<'_>);
 
     /// Handles opened from now on are of this power cycle.
     fn set_cycle(&mut self, cycle: u64);

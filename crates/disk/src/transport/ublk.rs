@@ -5,8 +5,8 @@
 //! `include/uapi/linux/ublk_cmd.h`; the protocol is that of `Documentation/block/ublk.rst`.
 //!
 //! Faults: if the server ends, the driver fails all requests and removes the block devices. Their numbers stay
-//! until somebody deletes them: `delete_devices` does so by the mark that each device has from its disk. After
-//! a power cut, [`Devices`] replaces them by new ones, since a device's handles do not tell its power cycle.
+//! until somebody deletes them: `delete_disk_block_devices` does so by the mark that each device has from its disk. After
+//! a power cut, [`UblkDevices`] replaces them by new ones, since a device's handles do not tell its power cycle.
 
 use std::fs::File;
 use std::io;
@@ -17,53 +17,56 @@ use std::sync::{Mutex, PoisonError};
 use io_uring::{opcode, squeue, types};
 use tierwise_device::SECTOR_BYTES;
 
-use super::ring::{CommandRing, Event};
+use super::command_ring::{CommandRing, RingEvent};
 use super::ublk_control::{
-    Control, LARGEST_REQUEST_BYTES, QUEUE_DEPTH, READ_WRITE, START_DEVICE, STOP_DEVICE,
-    block_device, command_bytes, encoded, mark_of, open_queue,
+    LARGEST_REQUEST_BYTES, QUEUE_DEPTH, READ_WRITE, START_DEVICE, STOP_DEVICE, UblkControl,
+    block_device_path, command_bytes, disk_mark, encode_ioctl, open_queue,
 };
-use super::{Answer, Incoming, Operation, Received, Tag, Transport, Wait, Waker};
-use crate::config::{PartitionRange, ServerConfig};
-use crate::store::{Mapping, page_bytes};
+use super::{
+    DiskOperation, IncomingRequest, ReceiveOutcome, ReceiveWait, RequestAnswer, RequestTag,
+    Transport, Waker,
+};
+use crate::byte_store::{MemoryMapping, page_bytes};
+use crate::server_config::{PartitionRange, ServerConfig};
 
 /// Queues that the ring has room for: a power cut doubles those of a disk for a moment.
 const MOST_QUEUES: usize = 64;
 
-const FETCH: u32 = encoded(READ_WRITE, 0x20, size_of::<IoCommand>());
-const COMMIT_AND_FETCH: u32 = encoded(READ_WRITE, 0x21, size_of::<IoCommand>());
+const FETCH: u32 = encode_ioctl(READ_WRITE, 0x20, size_of::<UblkIoCommand>());
+const COMMIT_AND_FETCH: u32 = encode_ioctl(READ_WRITE, 0x21, size_of::<UblkIoCommand>());
 
 /// `struct ublksrv_io_desc`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Description {
+struct UblkRequestDescription {
     operation_and_flags: u32,
     sectors: u32,
     first_sector: u64,
     address: u64,
 }
 
-impl Description {
+impl UblkRequestDescription {
     /// What is asked of a partition, or the error number that answers it. `data` gives the bytes of a write.
     fn operation<'a>(
         self,
         range: PartitionRange,
         data: impl FnOnce(usize) -> &'a [u8],
-    ) -> Result<Operation<'a>, i32> {
+    ) -> Result<DiskOperation<'a>, i32> {
         let kind = self.operation_and_flags & OPERATION_MASK;
         if kind == OPERATION_FLUSH {
-            return Ok(Operation::Flush);
+            return Ok(DiskOperation::Flush);
         }
         let offset = self.first_sector.saturating_mul(SECTOR_BYTES);
         let length = u64::from(self.sectors) * SECTOR_BYTES;
         let offset = range.locate(offset, length).ok_or(libc::EINVAL)?;
         match kind {
-            OPERATION_DISCARD => Ok(Operation::Discard { offset, length }),
+            OPERATION_DISCARD => Ok(DiskOperation::Discard { offset, length }),
             _ if length > LARGEST_REQUEST_BYTES as u64 => Err(libc::EINVAL),
-            OPERATION_READ => Ok(Operation::Read {
+            OPERATION_READ => Ok(DiskOperation::Read {
                 offset,
                 length: length as u32,
             }),
-            OPERATION_WRITE => Ok(Operation::Write {
+            OPERATION_WRITE => Ok(DiskOperation::Write {
                 offset,
                 data: data(length as usize),
             }),
@@ -81,7 +84,7 @@ const OPERATION_DISCARD: u32 = 3;
 /// `struct ublksrv_io_cmd`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct IoCommand {
+struct UblkIoCommand {
     queue: u16,
     tag: u16,
     result: i32,
@@ -89,14 +92,14 @@ struct IoCommand {
 }
 
 /// What the serving thread is to do.
-enum Order {
-    Serve(Queue),
+enum ServingOrder {
+    Serve(UblkQueue),
     End,
 }
 
 /// The devices of a disk, for whoever makes and removes them while another thread serves them.
-pub(crate) struct Devices {
-    orders: Sender<Order>,
+pub(crate) struct UblkDevices {
+    orders: Sender<ServingOrder>,
     waker: Waker,
     mark: u64,
     volatile_cache: bool,
@@ -105,27 +108,27 @@ pub(crate) struct Devices {
     live: Mutex<Vec<u32>>,
 }
 
-impl Devices {
+impl UblkDevices {
     /// Makes a block device of each partition; gives their paths. They are of the power cycle that is then.
     pub fn attach(&self) -> io::Result<Vec<String>> {
-        let mut control = Control::open()?;
+        let mut control = UblkControl::open()?;
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         let mut paths = Vec::with_capacity(self.ranges.len());
         for (partition, range) in self.ranges.iter().enumerate() {
             let number = control.add(self.mark, range.size, self.volatile_cache)?;
             live.push(number);
-            let queue = Queue::new(number, partition, *range)?;
-            self.order(Order::Serve(queue))?;
+            let queue = UblkQueue::new(number, partition, *range)?;
+            self.order(ServingOrder::Serve(queue))?;
             // Waits for the serving thread, which then answers the kernel's look for a partition table.
             control.command::<u64>(START_DEVICE, number, None, u64::from(std::process::id()))?;
-            paths.push(block_device(number));
+            paths.push(block_device_path(number));
         }
         Ok(paths)
     }
 
     /// Removes all block devices. Open files of them give errors from then on.
     pub fn detach(&self) -> io::Result<()> {
-        let mut control = Control::open()?;
+        let mut control = UblkControl::open()?;
         let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         for number in live.drain(..) {
             control.plain(STOP_DEVICE, number)?;
@@ -136,10 +139,10 @@ impl Devices {
 
     /// Ends the server.
     pub fn end(&self) -> io::Result<()> {
-        self.order(Order::End)
+        self.order(ServingOrder::End)
     }
 
-    fn order(&self, order: Order) -> io::Result<()> {
+    fn order(&self, order: ServingOrder) -> io::Result<()> {
         self.orders
             .send(order)
             .map_err(|_| io::Error::other("the device is no longer served"))?;
@@ -151,12 +154,12 @@ impl Devices {
 // Serving them.
 
 /// The queue of a block device.
-struct Queue {
+struct UblkQueue {
     device: File,
     /// The driver's description of each tag's request.
-    descriptions: Mapping,
+    descriptions: MemoryMapping,
     /// A buffer for each tag.
-    payload: Mapping,
+    payload: MemoryMapping,
     partition: usize,
     range: PartitionRange,
     /// The power cycle in which it was made.
@@ -165,15 +168,15 @@ struct Queue {
     tags: usize,
 }
 
-impl Queue {
+impl UblkQueue {
     fn new(number: u32, partition: usize, range: PartitionRange) -> io::Result<Self> {
         let device = open_queue(number)?;
-        let descriptions = QUEUE_DEPTH * size_of::<Description>();
+        let descriptions = QUEUE_DEPTH * size_of::<UblkRequestDescription>();
         let descriptions = descriptions.next_multiple_of(page_bytes() as usize);
         Ok(Self {
-            descriptions: Mapping::of(&device, descriptions)?,
+            descriptions: MemoryMapping::of(&device, descriptions)?,
             device,
-            payload: Mapping::new(QUEUE_DEPTH * LARGEST_REQUEST_BYTES)?,
+            payload: MemoryMapping::new(QUEUE_DEPTH * LARGEST_REQUEST_BYTES)?,
             partition,
             range,
             cycle: 0,
@@ -181,11 +184,11 @@ impl Queue {
         })
     }
 
-    fn description(&self, tag: usize) -> Description {
-        let bytes = size_of::<Description>() as u64;
+    fn description(&self, tag: usize) -> UblkRequestDescription {
+        let bytes = size_of::<UblkRequestDescription>() as u64;
         let at = self.descriptions.at(tag as u64 * bytes, bytes);
         // SAFETY: within the mapping; the driver writes it only while it has the tag.
-        unsafe { at.cast::<Description>().read_volatile() }
+        unsafe { at.cast::<UblkRequestDescription>().read_volatile() }
     }
 
     fn buffer(tag: usize) -> u64 {
@@ -195,7 +198,7 @@ impl Queue {
     /// A command for a tag, with the result of its last request.
     fn command(&self, command: u32, slot: usize, tag: usize, result: i32) -> squeue::Entry128 {
         let largest = LARGEST_REQUEST_BYTES as u64;
-        let words = IoCommand {
+        let words = UblkIoCommand {
             queue: 0,
             tag: tag as u16,
             result,
@@ -204,15 +207,15 @@ impl Queue {
         opcode::UringCmd80::new(types::Fd(self.device.as_raw_fd()), command)
             .cmd(command_bytes(&words))
             .build()
-            .user_data(number_of(slot, tag))
+            .user_data(processor_count(slot, tag))
     }
 
     /// The request that a tag has, or the error number that answers it.
-    fn request(&self, slot: usize, tag: usize) -> Result<Incoming<'_>, i32> {
+    fn request(&self, slot: usize, tag: usize) -> Result<IncomingRequest<'_>, i32> {
         let data = |length| self.payload.read(Self::buffer(tag), length);
         let operation = self.description(tag).operation(self.range, data)?;
-        Ok(Incoming {
-            tag: Tag(number_of(slot, tag)),
+        Ok(IncomingRequest {
+            tag: RequestTag(processor_count(slot, tag)),
             partition: self.partition,
             cycle: self.cycle,
             operation,
@@ -222,7 +225,7 @@ impl Queue {
 
 const TAG_BITS: u32 = 12;
 
-fn number_of(slot: usize, tag: usize) -> u64 {
+fn processor_count(slot: usize, tag: usize) -> u64 {
     (slot << TAG_BITS | tag) as u64
 }
 
@@ -234,8 +237,8 @@ fn slot_and_tag(number: u64) -> (usize, usize) {
 /// The queues of the devices that are served. The ring is first, so that it is dropped before their buffers.
 pub(crate) struct Ublk {
     ring: CommandRing,
-    queues: Vec<Option<Queue>>,
-    orders: Receiver<Order>,
+    queues: Vec<Option<UblkQueue>>,
+    orders: Receiver<ServingOrder>,
     cycle: u64,
 }
 
@@ -246,11 +249,11 @@ impl Ublk {
         config: &ServerConfig,
         volatile_cache: bool,
         waker: &Waker,
-    ) -> io::Result<(Self, Devices)> {
-        let mark = mark_of(config.home());
-        Control::open()?.require_devices(mark)?;
+    ) -> io::Result<(Self, UblkDevices)> {
+        let mark = disk_mark(config.home());
+        UblkControl::open()?.require_devices(mark)?;
         let (sender, orders) = channel();
-        let devices = Devices {
+        let devices = UblkDevices {
             orders: sender,
             waker: waker.try_clone()?,
             mark,
@@ -267,7 +270,7 @@ impl Ublk {
         Ok((transport, devices))
     }
 
-    fn serve(&mut self, mut queue: Queue) {
+    fn serve(&mut self, mut queue: UblkQueue) {
         queue.cycle = self.cycle;
         let free = self.queues.iter().position(Option::is_none);
         let slot = free.unwrap_or(self.queues.len());
@@ -299,14 +302,18 @@ impl Ublk {
 }
 
 impl Transport for Ublk {
-    fn receive(&mut self, wait: Wait, mut take: impl FnMut(Incoming<'_>)) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        wait: ReceiveWait,
+        mut take: impl FnMut(IncomingRequest<'_>),
+    ) -> io::Result<ReceiveOutcome> {
         self.ring.enter_if_needed(wait)?;
         while let Some(event) = self.ring.event() {
-            let Event::Command { number, result } = event else {
+            let RingEvent::Command { number, result } = event else {
                 while let Ok(order) = self.orders.try_recv() {
                     match order {
-                        Order::Serve(queue) => self.serve(queue),
-                        Order::End => return Ok(Received::Ended),
+                        ServingOrder::Serve(queue) => self.serve(queue),
+                        ServingOrder::End => return Ok(ReceiveOutcome::Ended),
                     }
                 }
                 continue;
@@ -326,21 +333,21 @@ impl Transport for Ublk {
                 Err(error) => self.commit(slot, tag, -error),
             }
         }
-        Ok(Received::Requests)
+        Ok(ReceiveOutcome::Requests)
     }
 
-    fn answer(&mut self, tag: Tag, answer: Answer<'_>) {
+    fn answer(&mut self, tag: RequestTag, answer: RequestAnswer<'_>) {
         let (slot, tag) = slot_and_tag(tag.0);
         let result = match answer {
-            Answer::Data(data) => {
+            RequestAnswer::Data(data) => {
                 if let Some(queue) = &self.queues[slot] {
-                    queue.payload.write(Queue::buffer(tag), data);
+                    queue.payload.write(UblkQueue::buffer(tag), data);
                 }
                 data.len() as i32
             }
-            Answer::Written(length) => length as i32,
-            Answer::Done => 0,
-            Answer::Failed => -libc::EIO,
+            RequestAnswer::Written(length) => length as i32,
+            RequestAnswer::Done => 0,
+            RequestAnswer::Failed => -libc::EIO,
         };
         self.commit(slot, tag, result);
     }
@@ -355,8 +362,12 @@ mod tests {
     use super::*;
 
     /// A request of a partition of 8 KiB that begins at 1 MiB of the disk.
-    fn asked(operation: u32, first_sector: u64, sectors: u32) -> Result<Operation<'static>, i32> {
-        let description = Description {
+    fn asked(
+        operation: u32,
+        first_sector: u64,
+        sectors: u32,
+    ) -> Result<DiskOperation<'static>, i32> {
+        let description = UblkRequestDescription {
             operation_and_flags: operation | 1 << 13,
             sectors,
             first_sector,
@@ -371,22 +382,22 @@ mod tests {
 
     #[test]
     fn a_request_of_a_partition_is_one_of_its_range_of_the_disk() {
-        let Ok(Operation::Read { offset, length }) = asked(OPERATION_READ, 8, 8) else {
+        let Ok(DiskOperation::Read { offset, length }) = asked(OPERATION_READ, 8, 8) else {
             panic!("a read");
         };
         assert_eq!((offset, length), ((1 << 20) + 4096, 4096));
-        let Ok(Operation::Write { offset, data }) = asked(OPERATION_WRITE, 0, 16) else {
+        let Ok(DiskOperation::Write { offset, data }) = asked(OPERATION_WRITE, 0, 16) else {
             panic!("a write");
         };
         assert_eq!((offset, data), (1 << 20, [7; 8192].as_slice()));
-        let Ok(Operation::Discard { offset, length }) = asked(OPERATION_DISCARD, 8, 8) else {
+        let Ok(DiskOperation::Discard { offset, length }) = asked(OPERATION_DISCARD, 8, 8) else {
             panic!("a discard");
         };
         assert_eq!((offset, length), ((1 << 20) + 4096, 4096));
         // Its place is of no meaning.
         assert!(matches!(
             asked(OPERATION_FLUSH, u64::MAX, 9),
-            Ok(Operation::Flush)
+            Ok(DiskOperation::Flush)
         ));
     }
 
@@ -406,7 +417,7 @@ mod tests {
     #[test]
     fn a_number_tells_its_queue_and_tag() {
         for (slot, tag) in [(0, 0), (3, QUEUE_DEPTH - 1), (MOST_QUEUES, 1)] {
-            assert_eq!(slot_and_tag(number_of(slot, tag)), (slot, tag));
+            assert_eq!(slot_and_tag(processor_count(slot, tag)), (slot, tag));
         }
     }
 
@@ -414,6 +425,6 @@ mod tests {
     #[test]
     fn commands_and_descriptions_are_those_of_the_kernel() {
         assert_eq!((FETCH, COMMIT_AND_FETCH), (0xc010_7520, 0xc010_7521));
-        assert_eq!(size_of::<Description>(), 24);
+        assert_eq!(size_of::<UblkRequestDescription>(), 24);
     }
 }

@@ -18,25 +18,26 @@ pub(super) const QUEUE_DEPTH: usize = 128;
 pub(super) const LARGEST_REQUEST_BYTES: usize = 1 << 20;
 
 /// The command `number` of the driver's ioctl encoding, with an argument of `bytes` (`_IOR`, `_IOWR`).
-pub(super) const fn encoded(direction: u32, number: u32, bytes: usize) -> u32 {
+pub(super) const fn encode_ioctl(direction: u32, number: u32, bytes: usize) -> u32 {
     direction << 30 | (bytes as u32) << 16 | (b'u' as u32) << 8 | number
 }
 const READ: u32 = 2;
 pub(super) const READ_WRITE: u32 = 3;
 
-const ADD_DEVICE: u32 = encoded(READ_WRITE, 0x04, size_of::<ControlCommand>());
-const DELETE_DEVICE: u32 = encoded(READ_WRITE, 0x05, size_of::<ControlCommand>());
-pub(super) const START_DEVICE: u32 = encoded(READ_WRITE, 0x06, size_of::<ControlCommand>());
-pub(super) const STOP_DEVICE: u32 = encoded(READ_WRITE, 0x07, size_of::<ControlCommand>());
-const SET_PARAMETERS: u32 = encoded(READ_WRITE, 0x08, size_of::<ControlCommand>());
-const DEVICE_INFO: u32 = encoded(READ, 0x02, size_of::<ControlCommand>());
-const FEATURES: u32 = encoded(READ, 0x13, size_of::<ControlCommand>());
+const ADD_DEVICE: u32 = encode_ioctl(READ_WRITE, 0x04, size_of::<UblkControlCommand>());
+const DELETE_DEVICE: u32 = encode_ioctl(READ_WRITE, 0x05, size_of::<UblkControlCommand>());
+pub(super) const START_DEVICE: u32 =
+    encode_ioctl(READ_WRITE, 0x06, size_of::<UblkControlCommand>());
+pub(super) const STOP_DEVICE: u32 = encode_ioctl(READ_WRITE, 0x07, size_of::<UblkControlCommand>());
+const SET_PARAMETERS: u32 = encode_ioctl(READ_WRITE, 0x08, size_of::<UblkControlCommand>());
+const DEVICE_INFO: u32 = encode_ioctl(READ, 0x02, size_of::<UblkControlCommand>());
+const FEATURES: u32 = encode_ioctl(READ, 0x13, size_of::<UblkControlCommand>());
 /// Does not wait until the last user has closed the device. Since Linux 6.9.
-const DELETE_DEVICE_ASYNC: u32 = encoded(READ, 0x14, size_of::<ControlCommand>());
+const DELETE_DEVICE_ASYNC: u32 = encode_ioctl(READ, 0x14, size_of::<UblkControlCommand>());
 /// `struct ublksrv_ctrl_cmd`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct ControlCommand {
+struct UblkControlCommand {
     device: u32,
     queue: u16,
     bytes: u16,
@@ -66,7 +67,7 @@ struct UblkDeviceInfo {
 /// `struct ublk_params`, as far as it was in Linux 6.1.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Parameters {
+struct UblkParameters {
     bytes: u32,
     types: u32,
     attributes: u32,
@@ -105,12 +106,12 @@ pub(super) fn command_bytes<T: Copy>(command: &T) -> [u8; 80] {
 }
 
 /// The driver's device for commands to it, and a ring for one command at a time.
-pub(super) struct Control {
+pub(super) struct UblkControl {
     ring: IoUring<squeue::Entry128, cqueue::Entry>,
     device: File,
 }
 
-impl Control {
+impl UblkControl {
     /// Fails where the module is not loaded, or too old.
     pub fn open() -> io::Result<Self> {
         let device = OpenOptions::new()
@@ -131,7 +132,7 @@ impl Control {
         argument: Option<&mut T>,
         data: u64,
     ) -> io::Result<()> {
-        let words = ControlCommand {
+        let words = UblkControlCommand {
             device,
             queue: u16::MAX,
             bytes: argument.as_ref().map_or(0, |_| size_of::<T>() as u16),
@@ -177,8 +178,8 @@ impl Control {
         };
         self.command(ADD_DEVICE, NEW_DEVICE, Some(&mut info), 0)?;
         let most_sectors = (LARGEST_REQUEST_BYTES as u64 / SECTOR_BYTES) as u32;
-        let mut parameters = Parameters {
-            bytes: size_of::<Parameters>() as u32,
+        let mut parameters = UblkParameters {
+            bytes: size_of::<UblkParameters>() as u32,
             types: BASIC | DISCARD,
             attributes: if volatile_cache { VOLATILE_CACHE } else { 0 },
             logical_block_shift: SECTOR_BYTES.ilog2() as u8,
@@ -190,7 +191,7 @@ impl Control {
             discard_granularity: 4096,
             most_discard_sectors: u32::MAX >> 9,
             most_discard_segments: 1,
-            ..Parameters::default()
+            ..UblkParameters::default()
         };
         let set = self.command(SET_PARAMETERS, info.device, Some(&mut parameters), 0);
         if let Err(error) = set {
@@ -242,7 +243,7 @@ impl Control {
 const NEW_DEVICE: u32 = u32::MAX;
 
 /// The mark of the devices of the disk whose files are in a directory: a hash of it (Fowler, Noll, Vo).
-pub(super) fn mark_of(home: &Path) -> u64 {
+pub(super) fn disk_mark(home: &Path) -> u64 {
     let bytes = home.as_os_str().as_bytes().iter();
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -255,25 +256,25 @@ pub(super) fn open_queue(number: u32) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-pub(super) fn block_device(number: u32) -> String {
+pub(super) fn block_device_path(number: u32) -> String {
     format!("/dev/ublkb{number}")
 }
 
 /// Block devices of the disk whose files are in a directory, also after a crash.
-pub fn devices(home: &Path) -> Vec<String> {
-    let Ok(mut control) = Control::open() else {
+pub fn disk_block_devices(home: &Path) -> Vec<String> {
+    let Ok(mut control) = UblkControl::open() else {
         return Vec::new();
     };
-    let numbers = control.marked(mark_of(home)).unwrap_or_default();
-    numbers.into_iter().map(block_device).collect()
+    let numbers = control.marked(disk_mark(home)).unwrap_or_default();
+    numbers.into_iter().map(block_device_path).collect()
 }
 
 /// Deletes the block devices of the disk whose files are in a directory, after its server has ended.
-pub fn delete_devices(home: &Path) -> io::Result<()> {
-    let Ok(mut control) = Control::open() else {
+pub fn delete_disk_block_devices(home: &Path) -> io::Result<()> {
+    let Ok(mut control) = UblkControl::open() else {
         return Ok(());
     };
-    for number in control.marked(mark_of(home))? {
+    for number in control.marked(disk_mark(home))? {
         // It is stopped already, or has never been started.
         drop(control.plain(STOP_DEVICE, number));
         control.delete(number)?;
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn disks_have_different_marks() {
-        let of = |name: &str| mark_of(Path::new("/run/tierwise/disks").join(name).as_path());
+        let of = |name: &str| disk_mark(Path::new("/run/tierwise/disks").join(name).as_path());
         assert_ne!(of("a"), of("b"));
         assert_eq!(of("a"), of("a"));
     }
@@ -297,7 +298,7 @@ mod tests {
     fn commands_and_their_arguments_are_those_of_the_kernel() {
         assert_eq!(ADD_DEVICE, 0xc020_7504);
         assert_eq!(FEATURES, 0x8020_7513);
-        let sizes = (size_of::<UblkDeviceInfo>(), size_of::<Parameters>());
+        let sizes = (size_of::<UblkDeviceInfo>(), size_of::<UblkParameters>());
         assert_eq!(sizes, (64, 64));
     }
 }

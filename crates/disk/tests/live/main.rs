@@ -85,7 +85,7 @@ fn live(directory: &Path) -> Vec<f64> {
             "partitions": [{{"name": "disk", "size_bytes": {SIZE}}}]}}"#,
         directory.join("control")
     );
-    let server = thread::spawn(move || tierwise_disk::serve(&config));
+    let server = thread::spawn(move || tierwise_disk::serve_device(&config));
     let image = mount.join("disk.img");
     let deadline = Instant::now() + START;
     while !image.exists() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
-use tierwise_disk::{Arrival, Done, Pacer, ServerConfig, WriteCache};
+use tierwise_disk::{ArrivedRequest, DueAnswer, Pacer, ServerConfig, WriteCacheMode};
 
 // What a server refuses to be told.
 
@@ -67,15 +67,18 @@ fn a_device_without_a_volatile_cache_cannot_lie() {
         profile("write_cache = false"),
         profile("write_cache = true"),
     );
-    assert_eq!(config.write_cache(&safe).expect("valid"), WriteCache::Safe);
+    assert_eq!(
+        config.write_cache(&safe).expect("valid"),
+        WriteCacheMode::Safe
+    );
     assert_eq!(
         config.write_cache(&volatile).expect("valid"),
-        WriteCache::Volatile
+        WriteCacheMode::Volatile
     );
     config.lies_about_flush = true;
     assert_eq!(
         config.write_cache(&volatile).expect("valid"),
-        WriteCache::Lying
+        WriteCacheMode::Lying
     );
     let error = config.write_cache(&safe).expect_err("no cache").to_string();
     assert!(
@@ -142,18 +145,18 @@ fn pacer(path: Nanos) -> Pacer<u32> {
     Pacer::new(Box::new(Serial::default()), path)
 }
 
-fn read(reply: u32) -> Arrival<u32> {
+fn read(reply: u32) -> ArrivedRequest<u32> {
     let request = Request::new(Op::Read, 0, 8);
-    Arrival {
+    ArrivedRequest {
         partition: 0,
         request,
         reply,
     }
 }
 
-fn replies(done: &mut Vec<Done<u32>>) -> Vec<(u32, Option<Nanos>)> {
+fn replies(done: &mut Vec<DueAnswer<u32>>) -> Vec<(u32, Option<Nanos>)> {
     done.drain(..)
-        .map(|Done { served, reply }| (reply, served.due))
+        .map(|DueAnswer { served, reply }| (reply, served.due))
         .collect()
 }
 

@@ -1,16 +1,18 @@
 //! What a power cut leaves, against a description that remembers every write to every sector.
 
 use proptest::prelude::*;
-use tierwise_disk::{Effect, MemoryStore, Store, VolatileStore, WriteBack, WriteCache};
+use tierwise_disk::{
+    ByteStore, CompletionEffect, MemoryStore, VolatileStore, WriteBackPolicy, WriteCacheMode,
+};
 
 const SECTOR: usize = 512;
 const SECTORS: usize = 16;
-const NEVER: WriteBack = WriteBack {
+const NEVER: WriteBackPolicy = WriteBackPolicy {
     after: u64::MAX,
     most_bytes: u64::MAX,
 };
 
-fn store(cache: WriteCache, write_back: WriteBack) -> VolatileStore {
+fn store(cache: WriteCacheMode, write_back: WriteBackPolicy) -> VolatileStore {
     let memory = MemoryStore::new((SECTORS * SECTOR) as u64).expect("memory");
     VolatileStore::new(Box::new(memory), cache, write_back)
 }
@@ -50,15 +52,15 @@ struct Write {
 /// The disk under test and, for each sector, what was ever written there since it was last certain.
 struct World {
     disk: VolatileStore,
-    cache: WriteCache,
+    cache: WriteCacheMode,
     history: Vec<Vec<Write>>,
-    writes: Vec<(u32, Effect)>,
-    flushes: Vec<(Vec<u32>, Effect)>,
+    writes: Vec<(u32, CompletionEffect)>,
+    flushes: Vec<(Vec<u32>, CompletionEffect)>,
     last: u32,
 }
 
 impl World {
-    fn new(cache: WriteCache) -> Self {
+    fn new(cache: WriteCacheMode) -> Self {
         let certain = vec![Write {
             number: 0,
             completed: true,
@@ -142,7 +144,7 @@ impl World {
         }
         let (number, effect) = self.writes.remove(place);
         assert!(self.disk.complete(&effect, 0));
-        let durable = self.cache == WriteCache::Safe;
+        let durable = self.cache == WriteCacheMode::Safe;
         self.change(&[number], |write| {
             (write.completed, write.durable) = (true, durable);
         });
@@ -154,7 +156,7 @@ impl World {
         }
         let (numbers, effect) = self.flushes.remove(place);
         assert!(self.disk.complete(&effect, 0));
-        if self.cache != WriteCache::Lying {
+        if self.cache != WriteCacheMode::Lying {
             self.change(&numbers, |write| write.durable = true);
         }
     }
@@ -232,7 +234,7 @@ proptest! {
     fn a_sector_holds_what_was_flushed_or_what_came_after(
         steps in steps(),
         cache in prop_oneof![
-            Just(WriteCache::Safe), Just(WriteCache::Volatile), Just(WriteCache::Lying)
+            Just(WriteCacheMode::Safe), Just(WriteCacheMode::Volatile), Just(WriteCacheMode::Lying)
         ],
     ) {
         let mut world = World::new(cache);
@@ -249,14 +251,14 @@ fn write_at(disk: &mut VolatileStore, sector: u64, value: u8, now: u64) {
 
 #[test]
 fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
-    let write_back = WriteBack {
+    let write_back = WriteBackPolicy {
         after: 1_000,
         most_bytes: 2 * SECTOR as u64,
     };
-    let mut disk = store(WriteCache::Lying, write_back);
+    let mut disk = store(WriteCacheMode::Lying, write_back);
     assert!(disk.lies());
     assert!(
-        ![WriteCache::Safe, WriteCache::Volatile]
+        ![WriteCacheMode::Safe, WriteCacheMode::Volatile]
             .iter()
             .any(|cache| store(*cache, write_back).lies())
     );
@@ -286,7 +288,7 @@ fn a_lying_disk_writes_back_when_data_is_old_or_too_much() {
 #[test]
 fn the_same_seed_keeps_the_same_sectors_and_others_differ() {
     let kept = |seed| {
-        let mut disk = store(WriteCache::Volatile, NEVER);
+        let mut disk = store(WriteCacheMode::Volatile, NEVER);
         (0..SECTORS as u64).for_each(|sector| write_at(&mut disk, sector, 1, 0));
         disk.cut(Some(seed), 0);
         disk.read(0, SECTORS * SECTOR).to_vec()
@@ -303,7 +305,7 @@ fn the_same_seed_keeps_the_same_sectors_and_others_differ() {
 #[test]
 fn a_large_write_is_torn_by_some_seed() {
     let torn = (0..20).filter(|&seed| {
-        let mut disk = store(WriteCache::Volatile, NEVER);
+        let mut disk = store(WriteCacheMode::Volatile, NEVER);
         let effect = disk.write(disk.cycle(), 0, &[1; SECTORS * SECTOR]);
         assert!(disk.complete(&effect, 0));
         disk.cut(Some(seed), 0).torn_writes == 1

@@ -14,24 +14,24 @@ use std::task::{Context, Poll, ready};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 
-pub(super) struct Socket {
+pub(super) struct PostgresSocket {
     stream: AsyncFd<UnixStream>,
     /// The same socket watched for writing, while it is full.
     full: Option<AsyncFd<UnixStream>>,
 }
 
-impl Socket {
+impl PostgresSocket {
     pub fn connect(path: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
-        let stream = watch(stream, Interest::READABLE)?;
+        let stream = watch_socket(stream, Interest::READABLE)?;
         Ok(Self { stream, full: None })
     }
 
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.full.is_none() {
             let same = self.stream.get_ref().try_clone()?;
-            self.full = Some(watch(same, Interest::WRITABLE)?);
+            self.full = Some(watch_socket(same, Interest::WRITABLE)?);
         }
         let full = self.full.as_ref().expect("made above");
         ready!(full.poll_write_ready(context))?.clear_ready();
@@ -39,12 +39,12 @@ impl Socket {
     }
 }
 
-fn watch(stream: UnixStream, interest: Interest) -> io::Result<AsyncFd<UnixStream>> {
+fn watch_socket(stream: UnixStream, interest: Interest) -> io::Result<AsyncFd<UnixStream>> {
     // SAFETY: a `UnixStream` owns its descriptor: open, and the same, until the `AsyncFd` drops it.
     Ok(unsafe { AsyncFd::register_with_interest(stream, interest)? })
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for PostgresSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -69,7 +69,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for PostgresSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,22 +1,24 @@
 //! Properties of generators: bounds, distributions, determinism by seed.
 
 use proptest::prelude::*;
-use tierwise_load::sql::{Template, split};
-use tierwise_load::{Context, Generator, GeneratorSpec, Term, Value, random};
+use tierwise_load::sql::{StatementTemplate, split_script};
+use tierwise_load::{
+    DrawingClient, DrawnValue, ExpressionTerm, GeneratorSpec, ValueGenerator, random_stream,
+};
 
-const ONE_CLIENT: Context = Context {
+const ONE_CLIENT: DrawingClient = DrawingClient {
     seed: 1,
     client: 0,
     clients: 1,
 };
 
-fn draws(spec: &GeneratorSpec, seed: u64, count: u64) -> Vec<Value> {
-    let context = Context { seed, ..ONE_CLIENT };
-    let mut generator = Generator::new(spec, context, None, |_| None).expect("valid");
-    let mut random = random(seed, &[7]);
+fn draws(spec: &GeneratorSpec, seed: u64, count: u64) -> Vec<DrawnValue> {
+    let context = DrawingClient { seed, ..ONE_CLIENT };
+    let mut generator = ValueGenerator::new(spec, context, None, |_| None).expect("valid");
+    let mut random = random_stream(seed, &[7]);
     (0..count)
         .map(|ordinal| {
-            let mut values = [Value::Int(0)];
+            let mut values = [DrawnValue::Int(0)];
             generator.draw(&mut random, ordinal, &mut values, 0);
             let [value] = values;
             value
@@ -92,11 +94,11 @@ proptest! {
         let spec = GeneratorSpec::Sequence { start, after: None, global: true };
         let mut seen = Vec::new();
         for client in 0..clients {
-            let context = Context { seed: 1, client, clients };
-            let mut generator = Generator::new(&spec, context, used, |_| None).expect("valid");
-            let mut random = random(1, &[]);
+            let context = DrawingClient { seed: 1, client, clients };
+            let mut generator = ValueGenerator::new(&spec, context, used, |_| None).expect("valid");
+            let mut random = random_stream(1, &[]);
             for _ in 0..10 {
-                let mut values = [Value::Int(0)];
+                let mut values = [DrawnValue::Int(0)];
                 generator.draw(&mut random, 0, &mut values, 0);
                 seen.push(values[0].as_int().expect("a whole number"));
             }
@@ -109,7 +111,7 @@ proptest! {
     #[test]
     fn texts_have_the_length_asked_for(low in 0_u64..50, more in 0_u64..50, seed: u64) {
         for value in draws(&GeneratorSpec::Text { low, high: low + more }, seed, 20) {
-            let Value::Text(text) = value else { panic!("not a text") };
+            let DrawnValue::Text(text) = value else { panic!("not a text") };
             prop_assert!((low..=low + more).contains(&(text.chars().count() as u64)));
             prop_assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'));
         }
@@ -240,7 +242,7 @@ fn counters_divide_and_start_again() {
 fn uuids_are_of_version_4_and_differ() {
     let drawn = draws(&GeneratorSpec::Uuid, 1, 1000);
     for value in &drawn {
-        let Value::Text(text) = value else {
+        let DrawnValue::Text(text) = value else {
             panic!("not a text")
         };
         let parts: Vec<_> = text.split('-').map(str::len).collect();
@@ -260,7 +262,7 @@ fn uuids_are_of_version_4_and_differ() {
 
 #[test]
 fn choices_follow_their_weights() {
-    let values = vec![Value::Text("often".to_owned()), Value::Float(0.5)];
+    let values = vec![DrawnValue::Text("often".to_owned()), DrawnValue::Float(0.5)];
     let spec = GeneratorSpec::Choice {
         values: values.clone(),
         weights: Some(vec![3.0, 1.0]),
@@ -292,7 +294,7 @@ fn impossible_generators_are_refused() {
     ];
     for spec in refused {
         assert!(
-            Generator::new(&spec, ONE_CLIENT, None, |_| None).is_err(),
+            ValueGenerator::new(&spec, ONE_CLIENT, None, |_| None).is_err(),
             "{spec:?}"
         );
     }
@@ -302,15 +304,15 @@ fn impossible_generators_are_refused() {
 
 /// What a generator makes of a value that stands before it.
 fn made_of(spec: &GeneratorSpec, seed: u64, source: i64) -> Result<i64, String> {
-    let context = Context {
+    let context = DrawingClient {
         seed,
         client: 3,
         clients: 5,
     };
     let position = |name: &str| (name == "source").then_some(0);
-    let mut generator = Generator::new(spec, context, None, position)?;
-    let mut values = [Value::Int(source), Value::Int(0)];
-    generator.draw(&mut random(seed, &[]), 0, &mut values, 1);
+    let mut generator = ValueGenerator::new(spec, context, None, position)?;
+    let mut values = [DrawnValue::Int(source), DrawnValue::Int(0)];
+    generator.draw(&mut random_stream(seed, &[]), 0, &mut values, 1);
     Ok(values[1].as_int().expect("a whole number"))
 }
 
@@ -323,7 +325,7 @@ fn permutation(low: i64, high: i64) -> GeneratorSpec {
 }
 
 fn expression(json: &str) -> GeneratorSpec {
-    let postfix: Vec<Term> = serde_json::from_str(json).expect("terms");
+    let postfix: Vec<ExpressionTerm> = serde_json::from_str(json).expect("terms");
     GeneratorSpec::Expression { postfix }
 }
 
@@ -381,12 +383,12 @@ fn terms_that_do_not_leave_one_number_are_refused() {
 // Where statements end and parameters are.
 
 fn dollars(sql: &str) -> String {
-    Template::parse(sql).render(|index| format!("${}", index + 1))
+    StatementTemplate::parse(sql).render(|index| format!("${}", index + 1))
 }
 
 #[test]
 fn a_parameter_used_twice_is_one_parameter() {
-    let template = Template::parse("UPDATE t SET a = a + :by, b = b - :by WHERE id = :id");
+    let template = StatementTemplate::parse("UPDATE t SET a = a + :by, b = b - :by WHERE id = :id");
     assert_eq!(template.names(), ["by", "id"]);
     assert_eq!(template.places().collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!(
@@ -408,7 +410,7 @@ fn what_only_looks_like_a_parameter_is_left_alone() {
         "SELECT 'é:no', 5 : 2",
     ] {
         assert_eq!(dollars(sql), sql);
-        assert!(Template::parse(sql).names().is_empty(), "{sql}");
+        assert!(StatementTemplate::parse(sql).names().is_empty(), "{sql}");
     }
 }
 
@@ -420,7 +422,7 @@ fn a_parameter_may_follow_anything() {
 #[test]
 fn scripts_split_at_semicolons_outside_quotes() {
     let script = "-- first; not\nCREATE TABLE a (b text DEFAULT ';');\n\nINSERT INTO a VALUES (:x);;\n-- end";
-    let statements = split(script);
+    let statements = split_script(script);
     assert_eq!(statements.len(), 2);
     assert!(statements[0].ends_with("DEFAULT ';')"));
     assert_eq!(statements[1], "INSERT INTO a VALUES (:x)");
@@ -429,7 +431,7 @@ fn scripts_split_at_semicolons_outside_quotes() {
 #[test]
 fn a_backslash_escapes_a_quote_only_in_an_escape_string() {
     let statements =
-        split(r"SELECT E'it\'s; :no \\', :x; SELECT 'a\'; SELECT some'b\'; SELECT (e'\';')");
+        split_script(r"SELECT E'it\'s; :no \\', :x; SELECT 'a\'; SELECT some'b\'; SELECT (e'\';')");
     let expected = [
         r"SELECT E'it\'s; :no \\', :x",
         r"SELECT 'a\'",
@@ -437,13 +439,13 @@ fn a_backslash_escapes_a_quote_only_in_an_escape_string() {
         r"SELECT (e'\';')",
     ];
     assert_eq!(statements, expected);
-    assert_eq!(Template::parse(&statements[0]).names(), ["x"]);
+    assert_eq!(StatementTemplate::parse(&statements[0]).names(), ["x"]);
 }
 
 proptest! {
     #[test]
     fn any_text_is_kept_but_for_its_parameters(sql in "[a-z:;'\"$ /*\\-é\n]{0,60}") {
-        let template = Template::parse(&sql);
+        let template = StatementTemplate::parse(&sql);
         let names = template.names().to_vec();
         prop_assert_eq!(template.render(|index| format!(":{}", names[index])), sql);
     }

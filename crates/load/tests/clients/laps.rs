@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::noting::{Log, Noting, OUTCOME};
 use proptest::prelude::*;
 use tierwise_load::{
-    Control, Failure, Limit, LoadError, Plan, Pool, Report, Task, Value, Workload, fill,
+    ClientPool, ClientTask, DrawnValue, LoadError, LoadReport, ResolvedWorkload, RunControl,
+    RunLimit, StatementFailure, WorkloadPlan, fill_tables,
 };
 
 const WORKLOAD: &str = r#"{
@@ -33,31 +34,31 @@ const WORKLOAD: &str = r#"{
       {"repeat": 3, "draw": [], "sql": ["line :of_line"]}]}]
 }"#;
 
-fn connect(engine: &Noting, clients: usize) -> Pool<Noting> {
-    let plan = Plan::new(&Workload::parse(WORKLOAD).unwrap()).unwrap();
-    Pool::connect(engine.clone(), plan, clients, 1, &Control::default()).unwrap()
+fn connect(engine: &Noting, clients: usize) -> ClientPool<Noting> {
+    let plan = WorkloadPlan::new(&ResolvedWorkload::parse(WORKLOAD).unwrap()).unwrap();
+    ClientPool::connect(engine.clone(), plan, clients, 1, &RunControl::default()).unwrap()
 }
 
-fn task(transaction: &str, count: u64) -> Task<'_> {
-    Task {
+fn task(transaction: &str, count: u64) -> ClientTask<'_> {
+    ClientTask {
         transaction: Some(transaction),
-        ..Task::mix(Limit::Transactions(count))
+        ..ClientTask::mix(RunLimit::Transactions(count))
     }
 }
 
-fn lap(pool: &mut Pool<Noting>, transaction: &str, count: u64) -> Report {
-    let control = Control::default();
+fn lap(pool: &mut ClientPool<Noting>, transaction: &str, count: u64) -> LoadReport {
+    let control = RunControl::default();
     pool.run(task(transaction, count), &control).unwrap()
 }
 
 /// The n-th argument of each statement that begins so.
-fn arguments(log: &Log, statement: &str, number: usize) -> Vec<Value> {
+fn arguments(log: &Log, statement: &str, number: usize) -> Vec<DrawnValue> {
     let asked = log.iter().filter(|(what, _)| what.starts_with(statement));
     asked.map(|(_, values)| values[number].clone()).collect()
 }
 
-fn integers(values: impl IntoIterator<Item = i64>) -> Vec<Value> {
-    values.into_iter().map(Value::Int).collect()
+fn integers(values: impl IntoIterator<Item = i64>) -> Vec<DrawnValue> {
+    values.into_iter().map(DrawnValue::Int).collect()
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_run_may_be_of_one_transaction() {
             .iter()
             .all(|(what, _)| !what.starts_with("put"))
     );
-    let unknown = connect(&engine, 1).run(task("nothing", 1), &Control::default());
+    let unknown = connect(&engine, 1).run(task("nothing", 1), &RunControl::default());
     let LoadError::Workload(message) = unknown.unwrap_err() else {
         panic!("another kind of error")
     };
@@ -98,9 +99,9 @@ fn a_step_adds_up_a_column_a_parameter_or_rows() {
         Some(3 * OUTCOME.rows as i64)
     );
     assert_eq!(lap(&mut pool, "number", 3).checksum, None);
-    let mix = Task::mix(Limit::Transactions(1));
+    let mix = ClientTask::mix(RunLimit::Transactions(1));
     assert!(
-        pool.run(mix, &Control::default())
+        pool.run(mix, &RunControl::default())
             .unwrap()
             .checksum
             .is_some()
@@ -110,18 +111,18 @@ fn a_step_adds_up_a_column_a_parameter_or_rows() {
 #[test]
 fn what_is_tried_again_or_given_up_adds_nothing() {
     let engine = Noting::new(|_, calls| match calls {
-        5 => Err(Failure {
+        5 => Err(StatementFailure {
             retry: true,
-            ..Failure::new("deadlock")
+            ..StatementFailure::new("deadlock")
         }),
         _ => Ok(()),
     });
     let report = lap(&mut connect(&engine, 1), "read", 1);
     assert_eq!((report.retries, report.rows), (1, 10 * OUTCOME.rows));
     let engine = Noting::new(|_, _| {
-        Err(Failure {
+        Err(StatementFailure {
             retry: true,
-            ..Failure::new("deadlock")
+            ..StatementFailure::new("deadlock")
         })
     });
     let report = lap(&mut connect(&engine, 1), "read", 1);
@@ -140,7 +141,7 @@ proptest! {
         lap(&mut pool, "write", first);
         prop_assert_eq!(arguments(&engine.logs().concat(), "put", 0), all(first));
         if again {
-            pool.reconnect(&Control::default()).unwrap();
+            pool.reconnect(&RunControl::default()).unwrap();
         }
         lap(&mut pool, "read", second);
         prop_assert_eq!(arguments(&engine.logs().concat(), "get", 0), all(second));
@@ -150,9 +151,9 @@ proptest! {
 #[test]
 fn an_attempt_that_gave_way_leaves_no_gap() {
     let engine = Noting::new(|_, calls| match calls {
-        15 => Err(Failure {
+        15 => Err(StatementFailure {
             retry: true,
-            ..Failure::new("deadlock")
+            ..StatementFailure::new("deadlock")
         }),
         _ => Ok(()),
     });
@@ -181,25 +182,25 @@ fn a_label_follows_what_it_is_of() {
     lap(&mut pool, "write", 2);
     let log = engine.logs().concat();
     let names: Vec<_> = (1..=20)
-        .map(|i| Value::Text(format!("JONNY_{i}")))
+        .map(|i| DrawnValue::Text(format!("JONNY_{i}")))
         .collect();
     assert_eq!(arguments(&log, "put", 1), names);
     assert_eq!(arguments(&log, "put", 0), arguments(&log, "index", 0));
     lap(&mut pool, "lines", 1);
-    let lines: Vec<_> = (1..=3).map(|i| Value::Text(format!("l{i}"))).collect();
+    let lines: Vec<_> = (1..=3).map(|i| DrawnValue::Text(format!("l{i}"))).collect();
     assert_eq!(arguments(&engine.logs().concat(), "line", 0), lines);
 }
 
 #[test]
 fn columns_may_be_labels_of_later_columns() {
     let engine = Noting::new(|_, _| Ok(()));
-    let control = Control::default();
-    let workload = Workload::parse(WORKLOAD).unwrap();
-    assert_eq!(fill(&engine, &workload, 1, &control).unwrap(), 30);
+    let control = RunControl::default();
+    let workload = ResolvedWorkload::parse(WORKLOAD).unwrap();
+    assert_eq!(fill_tables(&engine, &workload, 1, &control).unwrap(), 30);
     assert_eq!(control.done(), 30);
     for (number, (_, row)) in engine.logs().concat().iter().enumerate() {
-        let name = Value::Text(format!("Jonny_{}", number + 1));
-        assert_eq!(row[..], [name, Value::Int(number as i64 + 1)]);
+        let name = DrawnValue::Text(format!("Jonny_{}", number + 1));
+        assert_eq!(row[..], [name, DrawnValue::Int(number as i64 + 1)]);
     }
 }
 
@@ -207,7 +208,7 @@ fn columns_may_be_labels_of_later_columns() {
 fn what_is_made_of_nothing_or_of_itself_is_refused() {
     let refusal = |of: &str| {
         let found = WORKLOAD.replace(r#""prefix": "l", "of": "line""#, of);
-        let plan = Plan::new(&Workload::parse(&found).unwrap());
+        let plan = WorkloadPlan::new(&ResolvedWorkload::parse(&found).unwrap());
         plan.unwrap_err().to_string()
     };
     let nothing = refusal(r#""prefix": "l", "of": "no""#);
@@ -222,32 +223,37 @@ fn what_is_made_of_nothing_or_of_itself_is_refused() {
 #[test]
 fn what_is_no_whole_number_is_not_added_up() {
     let label = WORKLOAD.replace(r#"{"parameter": "i"}"#, r#"{"parameter": "upper"}"#);
-    let message = Plan::new(&Workload::parse(&label).unwrap()).unwrap_err();
+    let message = WorkloadPlan::new(&ResolvedWorkload::parse(&label).unwrap()).unwrap_err();
     assert!(
         message.to_string().contains("write: the sum of :upper"),
         "{message}"
     );
 }
 
-fn capped(engine: &Noting, clients: usize, limit: Limit, cap: Duration) -> (Pool<Noting>, Report) {
+fn capped(
+    engine: &Noting,
+    clients: usize,
+    limit: RunLimit,
+    cap: Duration,
+) -> (ClientPool<Noting>, LoadReport) {
     let mut pool = connect(engine, clients);
-    let task = Task {
+    let task = ClientTask {
         limit,
         cap: Some(cap),
         transaction: Some("read"),
     };
-    let report = pool.run(task, &Control::default()).unwrap();
+    let report = pool.run(task, &RunControl::default()).unwrap();
     (pool, report)
 }
 
 #[test]
 fn a_statement_stopped_at_the_cap_ends_the_run_orderly() {
     let engine = Noting::new(|_, calls| match calls {
-        25 => Err(Failure::capped("stopped")),
+        25 => Err(StatementFailure::capped("stopped")),
         _ => Ok(()),
     });
     let hour = Duration::from_secs(3600);
-    let (mut pool, report) = capped(&engine, 1, Limit::Transactions(100), hour);
+    let (mut pool, report) = capped(&engine, 1, RunLimit::Transactions(100), hour);
     assert!(report.capped && report.transactions == 2);
     assert_eq!(
         report.checksum,
@@ -267,7 +273,7 @@ fn transactions_left_when_the_time_is_over_are_not_begun() {
         std::thread::sleep(Duration::from_millis(1));
         Ok(())
     });
-    let limit = Limit::Transactions(1_000_000);
+    let limit = RunLimit::Transactions(1_000_000);
     let (_, report) = capped(&engine, 2, limit, Duration::from_millis(50));
     assert!(report.capped && report.transactions < 1_000_000);
     let log = engine.logs().concat();
@@ -280,16 +286,16 @@ fn transactions_left_when_the_time_is_over_are_not_begun() {
 fn a_cap_that_is_not_reached_changes_nothing() {
     let engine = Noting::new(|_, _| Ok(()));
     let hour = Duration::from_secs(3600);
-    let (_, report) = capped(&engine, 2, Limit::Transactions(10), hour);
+    let (_, report) = capped(&engine, 2, RunLimit::Transactions(10), hour);
     assert!(!report.capped && report.transactions == 10);
-    let (_, report) = capped(&engine, 2, Limit::Time(Duration::from_millis(20)), hour);
+    let (_, report) = capped(&engine, 2, RunLimit::Time(Duration::from_millis(20)), hour);
     assert!(!report.capped);
 }
 
 #[test]
 fn a_statement_that_the_engine_stops_without_a_cap_is_a_failure() {
-    let engine = Noting::new(|_, _| Err(Failure::capped("stopped by an operator")));
-    let error = connect(&engine, 1).run(task("read", 1), &Control::default());
+    let engine = Noting::new(|_, _| Err(StatementFailure::capped("stopped by an operator")));
+    let error = connect(&engine, 1).run(task("read", 1), &RunControl::default());
     assert!(error.unwrap_err().to_string().contains("operator"));
 }
 
@@ -298,8 +304,8 @@ fn closed_clients_say_so_and_can_be_connected_again() {
     let engine = Noting::new(|_, _| Ok(()));
     let mut pool = connect(&engine, 2);
     pool.close();
-    let closed = pool.run(task("read", 1), &Control::default());
+    let closed = pool.run(task("read", 1), &RunControl::default());
     assert_eq!(closed.unwrap_err(), LoadError::Disconnected);
-    pool.reconnect(&Control::default()).unwrap();
+    pool.reconnect(&RunControl::default()).unwrap();
     assert_eq!(lap(&mut pool, "read", 2).transactions, 2);
 }

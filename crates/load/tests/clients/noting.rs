@@ -3,17 +3,20 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tierwise_load::sql::Template;
-use tierwise_load::{Arguments, Client, Connector, Failure, Outcome, Rows, Value};
+use tierwise_load::sql::StatementTemplate;
+use tierwise_load::{
+    DrawnValue, EngineClient, EngineConnector, StatementArguments, StatementFailure,
+    StatementOutcome, TableRows,
+};
 
 /// What one client was asked, in order: statement (or a word) and arguments.
-pub type Log = Vec<(String, Vec<Value>)>;
+pub type Log = Vec<(String, Vec<DrawnValue>)>;
 
 /// What the engine does when it is asked to execute a statement.
-pub type Behaviour = fn(client: usize, calls: usize) -> Result<(), Failure>;
+pub type Behaviour = fn(client: usize, calls: usize) -> Result<(), StatementFailure>;
 
 /// What every statement does, whatever column is asked for.
-pub const OUTCOME: Outcome = Outcome { rows: 2, sum: 10 };
+pub const OUTCOME: StatementOutcome = StatementOutcome { rows: 2, sum: 10 };
 
 #[derive(Clone)]
 pub struct Noting {
@@ -46,10 +49,10 @@ impl Noting {
     }
 }
 
-impl Connector for Noting {
+impl EngineConnector for Noting {
     type Client = NotingClient;
 
-    async fn connect(&self) -> Result<NotingClient, Failure> {
+    async fn connect(&self) -> Result<NotingClient, StatementFailure> {
         let number = self.logs.lock().unwrap().len();
         self.logs.lock().unwrap().push(Vec::new());
         let (logs, behaviour) = (Arc::clone(&self.logs), self.behaviour);
@@ -64,7 +67,7 @@ impl Connector for Noting {
 }
 
 impl NotingClient {
-    fn note(&self, what: &str, arguments: Vec<Value>) {
+    fn note(&self, what: &str, arguments: Vec<DrawnValue>) {
         let mut logs = self.logs.lock().unwrap();
         let enough = logs.len().max(self.number + 1);
         logs.resize(enough, Vec::new());
@@ -72,19 +75,19 @@ impl NotingClient {
     }
 }
 
-impl Client for NotingClient {
-    async fn prepare(&mut self, statement: &Template) -> Result<(), Failure> {
+impl EngineClient for NotingClient {
+    async fn prepare(&mut self, statement: &StatementTemplate) -> Result<(), StatementFailure> {
         self.prepared
             .push(statement.render(|index| format!("?{index}")));
         Ok(())
     }
 
-    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, Failure> {
+    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, StatementFailure> {
         assert_eq!(sql, "greatest");
         Ok(Some(100))
     }
 
-    async fn begin(&mut self) -> Result<(), Failure> {
+    async fn begin(&mut self) -> Result<(), StatementFailure> {
         self.note("begin", vec![]);
         Ok(())
     }
@@ -92,9 +95,9 @@ impl Client for NotingClient {
     async fn execute(
         &mut self,
         statement: usize,
-        arguments: Arguments<'_>,
+        arguments: StatementArguments<'_>,
         sum: Option<&str>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<StatementOutcome, StatementFailure> {
         tokio::task::yield_now().await;
         self.calls += 1;
         self.note(
@@ -102,20 +105,20 @@ impl Client for NotingClient {
             arguments.iter().cloned().collect(),
         );
         let sum = sum.map_or(0, |_| OUTCOME.sum);
-        (self.behaviour)(self.number, self.calls).map(|()| Outcome { sum, ..OUTCOME })
+        (self.behaviour)(self.number, self.calls).map(|()| StatementOutcome { sum, ..OUTCOME })
     }
 
-    async fn commit(&mut self) -> Result<(), Failure> {
+    async fn commit(&mut self) -> Result<(), StatementFailure> {
         self.note("commit", vec![]);
         Ok(())
     }
 
-    async fn rollback(&mut self) -> Result<(), Failure> {
+    async fn rollback(&mut self) -> Result<(), StatementFailure> {
         self.note("rollback", vec![]);
         Ok(())
     }
 
-    async fn append(&mut self, mut rows: Rows) -> Result<u64, Failure> {
+    async fn append(&mut self, mut rows: TableRows) -> Result<u64, StatementFailure> {
         let mut count = 0;
         while let Some(row) = rows.next_row() {
             self.note("row", row.to_vec());
@@ -124,7 +127,7 @@ impl Client for NotingClient {
         Ok(count)
     }
 
-    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
+    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), StatementFailure> {
         self.note(if cap.is_some() { "cap" } else { "no cap" }, vec![]);
         Ok(())
     }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tierwise_load::{
-    Control, Failure, Limit, LoadError, Plan, Pool, Report, Task, Value, Workload, fill,
+    ClientPool, ClientTask, DrawnValue, LoadError, LoadReport, ResolvedWorkload, RunControl,
+    RunLimit, StatementFailure, WorkloadPlan, fill_tables,
 };
 
 use crate::noting::{Log, Noting};
@@ -27,22 +28,27 @@ const WORKLOAD: &str = r#"{
       {"repeat": 1, "draw": [], "sql": ["only :a"]}]}]
 }"#;
 
-fn connect(engine: &Noting, clients: usize, seed: u64) -> Pool<Noting> {
-    let plan = Plan::new(&Workload::parse(WORKLOAD).unwrap()).unwrap();
-    Pool::connect(engine.clone(), plan, clients, seed, &Control::default()).unwrap()
+fn connect(engine: &Noting, clients: usize, seed: u64) -> ClientPool<Noting> {
+    let plan = WorkloadPlan::new(&ResolvedWorkload::parse(WORKLOAD).unwrap()).unwrap();
+    ClientPool::connect(engine.clone(), plan, clients, seed, &RunControl::default()).unwrap()
 }
 
-fn run(engine: &Noting, clients: usize, seed: u64, transactions: u64) -> Result<Report, LoadError> {
+fn run(
+    engine: &Noting,
+    clients: usize,
+    seed: u64,
+    transactions: u64,
+) -> Result<LoadReport, LoadError> {
     connect(engine, clients, seed).run(
-        Task::mix(Limit::Transactions(transactions)),
-        &Control::default(),
+        ClientTask::mix(RunLimit::Transactions(transactions)),
+        &RunControl::default(),
     )
 }
 
-fn deadlock() -> Failure {
-    Failure {
+fn deadlock() -> StatementFailure {
+    StatementFailure {
         retry: true,
-        ..Failure::new("deadlock")
+        ..StatementFailure::new("deadlock")
     }
 }
 
@@ -81,11 +87,17 @@ fn work_depends_on_the_seed_and_not_on_the_warm_up() {
     let measured = |seed, warm_up| {
         let engine = Noting::new(|_, _| Ok(()));
         let mut pool = connect(&engine, 2, seed);
-        pool.run(Task::mix(Limit::Transactions(warm_up)), &Control::default())
-            .unwrap();
+        pool.run(
+            ClientTask::mix(RunLimit::Transactions(warm_up)),
+            &RunControl::default(),
+        )
+        .unwrap();
         engine.logs();
-        pool.run(Task::mix(Limit::Transactions(20)), &Control::default())
-            .unwrap();
+        pool.run(
+            ClientTask::mix(RunLimit::Transactions(20)),
+            &RunControl::default(),
+        )
+        .unwrap();
         // Sequences alone go on from where the warm-up left them.
         let rest = |log: Log| {
             log.into_iter()
@@ -127,7 +139,11 @@ fn parameters_are_drawn_once_unless_the_step_says_otherwise() {
     for repetition in 0..3 {
         let line = arguments(2 + 2 * repetition);
         assert_eq!(line[0], arguments(1)[0], ":a is drawn once");
-        assert_eq!(line[1], Value::Int(repetition as i64 + 1), ":line counts");
+        assert_eq!(
+            line[1],
+            DrawnValue::Int(repetition as i64 + 1),
+            ":line counts"
+        );
         assert_eq!(
             line[2],
             arguments(3 + 2 * repetition)[0],
@@ -185,14 +201,14 @@ fn a_transaction_that_always_gives_way_is_an_error_in_the_end() {
 #[test]
 fn any_other_failure_ends_the_run_and_names_the_statement() {
     let engine = Noting::new(|client, calls| match (client, calls) {
-        (1, 5) => Err(Failure::new("no such table")),
+        (1, 5) => Err(StatementFailure::new("no such table")),
         _ => Ok(()),
     });
     let mut pool = connect(&engine, 4, 1);
     let error = pool
         .run(
-            Task::mix(Limit::Transactions(1_000_000)),
-            &Control::default(),
+            ClientTask::mix(RunLimit::Transactions(1_000_000)),
+            &RunControl::default(),
         )
         .unwrap_err();
     assert!(
@@ -204,7 +220,10 @@ fn any_other_failure_ends_the_run_and_names_the_statement() {
         "{error}"
     );
     let again = pool
-        .run(Task::mix(Limit::Transactions(1)), &Control::default())
+        .run(
+            ClientTask::mix(RunLimit::Transactions(1)),
+            &RunControl::default(),
+        )
         .unwrap_err();
     assert_eq!(again, LoadError::Disconnected);
 }
@@ -214,7 +233,10 @@ fn a_run_of_fixed_time_ends_in_time() {
     let engine = Noting::new(|_, _| Ok(()));
     let time = Duration::from_millis(300);
     let report = connect(&engine, 2, 1)
-        .run(Task::mix(Limit::Time(time)), &Control::default())
+        .run(
+            ClientTask::mix(RunLimit::Time(time)),
+            &RunControl::default(),
+        )
         .unwrap();
     assert!(
         (0.3..30.0).contains(&report.elapsed_s),
@@ -228,7 +250,7 @@ fn a_run_of_fixed_time_ends_in_time() {
 fn a_request_to_stop_ends_the_run() {
     let engine = Noting::new(|_, _| Ok(()));
     let mut pool = connect(&engine, 2, 1);
-    let control = Control::default();
+    let control = RunControl::default();
     let other = control.clone();
     let asked = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
@@ -236,7 +258,10 @@ fn a_request_to_stop_ends_the_run() {
     });
     let before = Instant::now();
     let error = pool
-        .run(Task::mix(Limit::Time(Duration::from_secs(60))), &control)
+        .run(
+            ClientTask::mix(RunLimit::Time(Duration::from_secs(60))),
+            &control,
+        )
         .unwrap_err();
     assert_eq!(error, LoadError::Stopped);
     assert!(before.elapsed() < Duration::from_secs(30));
@@ -247,11 +272,11 @@ fn a_request_to_stop_ends_the_run() {
 fn filling_makes_every_row_once_and_the_same_again() {
     let rows = |seed| {
         let engine = Noting::new(|_, _| Ok(()));
-        let count = fill(
+        let count = fill_tables(
             &engine,
-            &Workload::parse(WORKLOAD).unwrap(),
+            &ResolvedWorkload::parse(WORKLOAD).unwrap(),
             seed,
-            &Control::default(),
+            &RunControl::default(),
         )
         .unwrap();
         assert_eq!(count, 2500);
@@ -275,7 +300,12 @@ fn filled(source: &str) -> Result<(u64, Vec<Log>), LoadError> {
             "tables": [{{"name": "t", "source": {{"kind": "tpch", {source}}}}}]}}"#
     );
     let engine = Noting::new(|_, _| Ok(()));
-    let rows = fill(&engine, &Workload::parse(&json)?, 1, &Control::default())?;
+    let rows = fill_tables(
+        &engine,
+        &ResolvedWorkload::parse(&json)?,
+        1,
+        &RunControl::default(),
+    )?;
     Ok((rows, engine.logs()))
 }
 
@@ -285,9 +315,9 @@ fn rows_come_with_whole_numbers_as_such_and_all_else_as_text() {
     assert_eq!(rows, 25);
     let (_, brazil) = &logs[0][2];
     let expected = [
-        Value::Int(2),
-        Value::Text("BRAZIL".to_owned()),
-        Value::Int(1),
+        DrawnValue::Int(2),
+        DrawnValue::Text("BRAZIL".to_owned()),
+        DrawnValue::Int(1),
     ];
     assert_eq!(brazil[..3], expected);
 }

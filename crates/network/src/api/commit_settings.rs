@@ -88,6 +88,10 @@ impl CommitSettings {
                  elsewhere are not modelled",
             ),
             (
+                self.unflushed.is_none() || !work.replica_elsewhere,
+                "commits wait for a replica elsewhere, and what they gain without that wait is not modelled",
+            ),
+            (
                 delay <= MOST_DELAY_US,
                 "the wait for more commits is longer than 100 ms",
             ),

@@ -5,4 +5,4 @@ pub(crate) mod parallel;
 pub(crate) mod reproduction;
 pub(crate) mod scenario;
 pub(crate) mod simulation_request;
-pub(crate) mod summary;
+pub(crate) mod work_summary;

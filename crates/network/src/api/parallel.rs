@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use serde::Serialize;
-use tierwise_device::{Library, Profile};
+use tierwise_device::{Profile, ProfileLibrary};
 use tierwise_recording::UserError;
 use tierwise_work::Work;
 
 use crate::api::scenario::{Outcome, Scenario};
 use crate::api::simulation_request::SimulationRequest;
-use crate::kernel::run::run;
+use crate::kernel::simulation_run::run_scenario;
 use crate::program::Program;
 
 /// Replays one scenario.
@@ -21,13 +21,16 @@ use crate::program::Program;
 ///
 /// Work that cannot be replayed, or an invalid scenario.
 pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, UserError> {
-    run(&Program::new(work.clone(), &Library::default())?, scenario)
+    run_scenario(
+        &Program::new(work.clone(), &ProfileLibrary::default())?,
+        scenario,
+    )
 }
 
 /// The answer to a request, or the reason for its refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Answer {
+pub enum SimulationAnswer {
     /// The outcome.
     Outcome(Box<Outcome>),
     /// The request was refused.
@@ -39,7 +42,7 @@ pub enum Answer {
     },
 }
 
-impl Answer {
+impl SimulationAnswer {
     /// Answers requests on `threads` threads, in their order. A refused request does not affect the others.
     /// Requests not yet started when `stop` was set are missing at the end.
     #[must_use]
@@ -53,10 +56,10 @@ impl Answer {
         let answer = |request: &SimulationRequest| {
             let answer = request
                 .scenario(program, profiles)
-                .and_then(|scenario| run(program, &scenario));
+                .and_then(|scenario| run_scenario(program, &scenario));
             answer.map_or_else(Self::refused, |outcome| Self::Outcome(Box::new(outcome)))
         };
-        on_threads(requests, threads, stop, answer)
+        map_on_threads(requests, threads, stop, answer)
     }
 
     fn refused(error: UserError) -> Self {
@@ -75,11 +78,13 @@ pub fn replay_all(
     threads: usize,
     stop: &AtomicBool,
 ) -> Vec<Result<Outcome, UserError>> {
-    on_threads(scenarios, threads, stop, |scenario| run(program, scenario))
+    map_on_threads(scenarios, threads, stop, |scenario| {
+        run_scenario(program, scenario)
+    })
 }
 
 /// Applies `each` to `all` on threads. Results come in order, without items not yet started at the stop.
-pub(crate) fn on_threads<A: Sync, B: Send>(
+pub(crate) fn map_on_threads<A: Sync, B: Send>(
     all: &[A],
     threads: usize,
     stop: &AtomicBool,

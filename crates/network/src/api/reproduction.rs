@@ -7,7 +7,7 @@ use tierwise_recording::UserError;
 use tierwise_work::STEADY_TRANSACTIONS;
 
 use crate::api::parallel::replay_all;
-use crate::api::scenario::{Mode, Outcome, Scenario};
+use crate::api::scenario::{Outcome, ReplayMode, Scenario};
 use crate::api::simulation_request::RunLength;
 use crate::program::Program;
 
@@ -23,7 +23,7 @@ const ANCHOR_STEPS: usize = 3;
 const LEAST_ELASTICITY: f64 = 0.3;
 
 /// Outcomes of some scenarios, in order, or the first that cannot be.
-type Replayed = Result<Vec<Outcome>, UserError>;
+type ReplayedOutcomes = Result<Vec<Outcome>, UserError>;
 
 /// How to replay the recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -47,8 +47,8 @@ impl ReproductionRequest {
         threads: usize,
         stop: &AtomicBool,
     ) -> Result<Reproduction, UserError> {
-        let mode = match (recorded_mode(program), self.span_s) {
-            (Mode::Steady { .. }, Some(span_s)) => RunLength::SteadyS(span_s).mode()?,
+        let mode = match (recorded_run_mode(program), self.span_s) {
+            (ReplayMode::Steady { .. }, Some(span_s)) => RunLength::SteadyS(span_s).mode()?,
             (mode, _) => mode,
         };
         if self.seeds.is_empty() {
@@ -57,9 +57,10 @@ impl ReproductionRequest {
         let seeds = self.seeds.iter();
         let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
         let recorded: Vec<_> = recorded.collect();
-        let replayed = |scenarios: &[Scenario]| replayed(program, scenarios, threads, stop);
-        let (cpu_scale, outcomes) = if mode != Mode::Once {
-            anchored(program, mode, &recorded, replayed)?
+        let replayed =
+            |scenarios: &[Scenario]| replay_recorded_run(program, scenarios, threads, stop);
+        let (cpu_scale, outcomes) = if mode != ReplayMode::Once {
+            scale_cpu_to_rate(program, mode, &recorded, replayed)?
         } else {
             (1.0, replayed(&recorded)?)
         };
@@ -90,34 +91,34 @@ pub struct Reproduction {
 /// Whether recorded work repeats or is done once, and how long to measure. A single session recorded from its
 /// first step to its last is done once, however many transactions it has, because its steps have an order.
 #[must_use]
-pub fn recorded_mode(program: &Program) -> Mode {
+pub fn recorded_run_mode(program: &Program) -> ReplayMode {
     let in_order = program.work.observed.whole && program.clients() == 1;
     if program.transactions() < STEADY_TRANSACTIONS || in_order {
-        return Mode::Once;
+        return ReplayMode::Once;
     }
     let span_ns = program.work.observed.span_ns.clamp(SPANS_NS.0, SPANS_NS.1);
-    Mode::Steady { span_ns }
+    ReplayMode::Steady { span_ns }
 }
 
 /// Recorded time; of work done once, from its begin to its end: the rest of the recording was idle.
-pub(crate) fn recorded_ns(program: &Program) -> u64 {
+pub(crate) fn recorded_run_ns(program: &Program) -> u64 {
     let observed = &program.work.observed;
-    match recorded_mode(program) {
-        Mode::Once if observed.active_ns > 0 => observed.active_ns,
+    match recorded_run_mode(program) {
+        ReplayMode::Once if observed.active_ns > 0 => observed.active_ns,
         _ => observed.span_ns,
     }
 }
 
 impl Reproduction {
     /// Compares outcomes with what was observed, less the cost of recording.
-    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, cpu_scale: f64) -> Self {
+    fn new(program: &Program, mode: ReplayMode, outcomes: Vec<Outcome>, cpu_scale: f64) -> Self {
         let latency_error = |share: f64, figure: fn(&Outcome) -> f64| {
             let observed_us = program.observed_latency_us(share)?;
-            Some(mean(&outcomes, figure) / observed_us - 1.0)
+            Some(mean_of_outcomes(&outcomes, figure) / observed_us - 1.0)
         };
         Self {
             cpu_scale,
-            error: over_observed(program, mode, &outcomes) - 1.0,
+            error: rate_over_observed(program, mode, &outcomes) - 1.0,
             latency_error: latency_error(0.5, |outcome| outcome.latency.p50_us),
             p95_error: latency_error(0.95, |outcome| outcome.latency.p95_us),
             p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
@@ -132,15 +133,15 @@ impl Reproduction {
 /// It begins with the ratio of the server's processor time, which the rate of a run that waits for its device does not
 /// tell. By secants in the logarithms of scale and rate, the first one as if processor time alone decided.
 /// Assumption: recording costs processor time alone, in proportion to all of it.
-fn anchored(
+fn scale_cpu_to_rate(
     program: &Program,
-    mode: Mode,
+    mode: ReplayMode,
     recorded: &[Scenario],
-    replayed: impl Fn(&[Scenario]) -> Replayed,
+    replayed: impl Fn(&[Scenario]) -> ReplayedOutcomes,
 ) -> Result<(f64, Vec<Outcome>), UserError> {
     let mut scale = 1.0 / program.work.observed.cpu_ratio.unwrap_or(1.0);
-    let mut outcomes = replayed(&scaled(recorded, scale))?;
-    let (mut elasticity, mut excess) = (1.0, over_observed(program, mode, &outcomes).ln());
+    let mut outcomes = replayed(&scale_cpu_time(recorded, scale))?;
+    let (mut elasticity, mut excess) = (1.0, rate_over_observed(program, mode, &outcomes).ln());
     for _ in 0..ANCHOR_STEPS {
         if !excess.is_finite() || excess.abs() < ANCHORED || elasticity < LEAST_ELASTICITY {
             break;
@@ -151,8 +152,8 @@ fn anchored(
         if step.abs() < ANCHORED {
             break;
         }
-        let tried = replayed(&scaled(recorded, next))?;
-        let left = over_observed(program, mode, &tried).ln();
+        let tried = replayed(&scale_cpu_time(recorded, next))?;
+        let left = rate_over_observed(program, mode, &tried).ln();
         elasticity = (excess - left) / step;
         if elasticity >= LEAST_ELASTICITY {
             (scale, outcomes, excess) = (next, tried, left);
@@ -162,7 +163,7 @@ fn anchored(
 }
 
 /// The same scenarios with processor time scaled.
-fn scaled(scenarios: &[Scenario], scale: f64) -> Vec<Scenario> {
+fn scale_cpu_time(scenarios: &[Scenario], scale: f64) -> Vec<Scenario> {
     let scenarios = scenarios.iter();
     let scaled = scenarios.map(|scenario| Scenario {
         cpu_speed: 1.0 / scale,
@@ -171,27 +172,27 @@ fn scaled(scenarios: &[Scenario], scale: f64) -> Vec<Scenario> {
     scaled.collect()
 }
 
-fn replayed(
+fn replay_recorded_run(
     program: &Program,
     scenarios: &[Scenario],
     threads: usize,
     stop: &AtomicBool,
-) -> Replayed {
+) -> ReplayedOutcomes {
     let outcomes = replay_all(program, scenarios, threads, stop);
     outcomes.into_iter().collect()
 }
 
-fn mean(outcomes: &[Outcome], figure: impl Fn(&Outcome) -> f64) -> f64 {
+fn mean_of_outcomes(outcomes: &[Outcome], figure: impl Fn(&Outcome) -> f64) -> f64 {
     outcomes.iter().map(figure).sum::<f64>() / outcomes.len().max(1) as f64
 }
 
 /// Rate of replayed runs over the one observed, less the cost of recording.
-fn over_observed(program: &Program, mode: Mode, outcomes: &[Outcome]) -> f64 {
+fn rate_over_observed(program: &Program, mode: ReplayMode, outcomes: &[Outcome]) -> f64 {
     let observed = &program.work.observed;
-    mean(outcomes, |outcome| {
+    mean_of_outcomes(outcomes, |outcome| {
         let elapsed_s = outcome.elapsed_s.max(1e-9);
-        if mode == Mode::Once {
-            recorded_ns(program) as f64 / 1e9 / elapsed_s
+        if mode == ReplayMode::Once {
+            recorded_run_ns(program) as f64 / 1e9 / elapsed_s
         } else if observed.transactions_per_s > 0.0 {
             outcome.transactions as f64 / elapsed_s / observed.transactions_per_s
         } else {

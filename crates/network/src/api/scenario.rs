@@ -19,7 +19,7 @@ const MAX_RATE_PER_S: f64 = 1e7;
 
 /// Whether work repeats or is done once.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mode {
+pub enum ReplayMode {
     /// Sessions start again when their turns end; rates are measured after a warm-up.
     Steady {
         /// Measured virtual time.
@@ -70,9 +70,9 @@ pub struct Scenario {
     /// What settings of the engine change of commits.
     pub commits: CommitSettings,
     /// Limits of the machine for its network volumes together; none for no such limits.
-    pub instance: Option<Instance>,
+    pub instance: Option<InstanceScenario>,
     /// Whether work repeats or is done once.
-    pub mode: Mode,
+    pub mode: ReplayMode,
     /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up
     /// lasts for a fifth as many.
     pub enough: Option<u64>,
@@ -92,7 +92,7 @@ pub struct Scenario {
 impl Scenario {
     /// The recorded run on `cores` cores: every role on its recorded device.
     #[must_use]
-    pub fn recorded(devices: usize, cores: u32, mode: Mode, seed: u64) -> Self {
+    pub fn recorded(devices: usize, cores: u32, mode: ReplayMode, seed: u64) -> Self {
         Self {
             devices: vec![None; devices],
             shared: BTreeMap::new(),
@@ -120,7 +120,7 @@ impl Scenario {
     /// The recorded run, on the best known devices: emulated ones by their models on a quiet machine,
     /// because models know order and place; all others by their observed times.
     #[must_use]
-    pub(crate) fn as_recorded(program: &Program, mode: Mode, seed: u64) -> Self {
+    pub(crate) fn as_recorded(program: &Program, mode: ReplayMode, seed: u64) -> Self {
         let emulated = program.profiles.iter().any(Option::is_some);
         let exact = emulated && program.work.foreign_cpu_share <= MAX_FOREIGN_SHARE;
         Self {
@@ -177,7 +177,7 @@ impl Scenario {
                 "list them first, then others",
             ),
             (
-                self.mode != Mode::Steady { span_ns: 0 },
+                self.mode != ReplayMode::Steady { span_ns: 0 },
                 "no time is counted",
                 "give a span above 0",
             ),
@@ -189,7 +189,8 @@ impl Scenario {
             ),
             (
                 self.rate_per_s.is_none()
-                    || (program.transactions() > 0 && matches!(self.mode, Mode::Steady { .. })),
+                    || (program.transactions() > 0
+                        && matches!(self.mode, ReplayMode::Steady { .. })),
                 "transactions cannot arrive at a rate: the recording shows none, or work that is done once",
                 "leave out the rate",
             ),
@@ -273,7 +274,7 @@ impl Scenario {
 /// The limits, and which recorded devices stand behind them beside those whose profiles are volumes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instance {
+pub struct InstanceScenario {
     /// The limits.
     #[serde(flatten)]
     pub limits: InstanceLimits,
@@ -282,7 +283,7 @@ pub struct Instance {
     pub recorded: Vec<usize>,
 }
 
-impl Instance {
+impl InstanceScenario {
     /// The gate; `spent`: without credits for a burst, as steady load leaves it.
     pub(crate) fn gate(&self, spent: bool) -> Result<InstanceGate, UserError> {
         InstanceGate::new(&self.limits, spent)
@@ -294,7 +295,7 @@ impl Instance {
 
 /// Percentiles of the latency of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Latency {
+pub struct TransactionLatency {
     /// Median.
     pub p50_us: f64,
     /// 95th percentile.
@@ -334,7 +335,7 @@ pub struct Outcome {
     /// Transactions of client sessions.
     pub transactions: u64,
     /// Latency of transactions.
-    pub latency: Latency,
+    pub latency: TransactionLatency,
     /// Share of the client sessions' time by category: cpu, runnable, log_device, log_queue, read, write, lock,
     /// client, sleep, other. The shares sum to 1.
     pub shares: Vec<(String, f64)>,

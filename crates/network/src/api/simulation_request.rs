@@ -8,9 +8,9 @@ use tierwise_device::Profile;
 use tierwise_recording::{Role, UserError};
 
 use crate::api::commit_settings::CommitSettings;
-use crate::api::parallel::on_threads;
-use crate::api::scenario::{Instance, MissAssumption, Mode, Outcome, Scenario};
-use crate::kernel::run::run_together;
+use crate::api::parallel::map_on_threads;
+use crate::api::scenario::{InstanceScenario, MissAssumption, Outcome, ReplayMode, Scenario};
+use crate::kernel::simulation_run::run_scenarios_together;
 use crate::program::Program;
 
 /// The device a role is placed on.
@@ -69,7 +69,7 @@ pub struct SimulationRequest {
     pub commits: CommitSettings,
     /// Limits of the machine for its network volumes together; none for no such limits.
     #[serde(default)]
-    pub instance: Option<Instance>,
+    pub instance: Option<InstanceScenario>,
     /// For how long.
     pub mode: RunLength,
     /// Ends the measurement after this many transactions; none to measure the whole span.
@@ -146,10 +146,10 @@ impl SimulationRequest {
 }
 
 impl RunLength {
-    pub(crate) fn mode(self) -> Result<Mode, UserError> {
+    pub(crate) fn mode(self) -> Result<ReplayMode, UserError> {
         match self {
-            Self::Once => Ok(Mode::Once),
-            Self::SteadyS(seconds) => Ok(Mode::Steady {
+            Self::Once => Ok(ReplayMode::Once),
+            Self::SteadyS(seconds) => Ok(ReplayMode::Steady {
                 span_ns: nanos(seconds, 1e9, "steady_s")?,
             }),
         }
@@ -224,7 +224,7 @@ impl JointAnswer {
                     fix: error.fix,
                 })
         };
-        on_threads(requests, threads, stop, answer)
+        map_on_threads(requests, threads, stop, answer)
     }
 }
 
@@ -246,6 +246,7 @@ impl JointRequest {
                 .map(|scenario| (*program, scenario))
                 .map_err(|error| (index, error))
         });
-        run_together(&scenarios.collect::<Result<Vec<_>, _>>()?).map(JointAnswer::Outcomes)
+        run_scenarios_together(&scenarios.collect::<Result<Vec<_>, _>>()?)
+            .map(JointAnswer::Outcomes)
     }
 }

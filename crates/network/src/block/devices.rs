@@ -46,7 +46,7 @@ enum DeviceModel {
 struct MachineGate(Rc<RefCell<InstanceGate>>);
 
 /// A request that its machine's gate holds back.
-struct Held {
+struct HeldRequest {
     at: Nanos,
     id: RequestId,
     request: Request,
@@ -58,7 +58,7 @@ pub(crate) struct DeviceQueue {
     device: DeviceModel,
     /// Of a network volume, if its machine has limits.
     gate: Option<MachineGate>,
-    held: VecDeque<Held>,
+    held: VecDeque<HeldRequest>,
     clock: Nanos,
     next: Nanos,
     /// The path to an emulated disk; none for other devices.
@@ -101,7 +101,7 @@ impl DeviceQueue {
             gate.0.borrow_mut().pass(self.clock, request.sectors)
         });
         if at > self.clock || !self.held.is_empty() {
-            self.held.push_back(Held {
+            self.held.push_back(HeldRequest {
                 at,
                 id,
                 request,
@@ -185,7 +185,7 @@ pub(crate) fn scenario_devices(
     let mut queue = |(index, profile): (usize, &Option<Profile>)| {
         let seed = seeds.draw();
         let recorded = program.work.devices.get(index);
-        let observed = scenario.empirical_devices && recorded.is_some_and(is_known);
+        let observed = scenario.empirical_devices && recorded.is_some_and(is_device_modelled);
         let own_profile = program.profiles.get(index).and_then(Option::as_ref);
         let device = match (profile, own_profile.filter(|_| !observed)) {
             (Some(profile), _) => {
@@ -210,7 +210,7 @@ pub(crate) fn scenario_devices(
             held: VecDeque::new(),
             clock: 0,
             next: Nanos::MAX,
-            path: path(program, scenario, index),
+            path: path_to_device(program, scenario, index),
             outstanding: 0,
         }
     };
@@ -231,7 +231,7 @@ fn is_behind_gate(program: &Program, scenario: &Scenario, index: usize) -> bool 
 
 /// The path to the device with this index: roles that stay on their emulated disk keep its path, even if
 /// others move to real devices. Observed times contain it.
-fn path(program: &Program, scenario: &Scenario, index: usize) -> Option<EmulatedPath> {
+fn path_to_device(program: &Program, scenario: &Scenario, index: usize) -> Option<EmulatedPath> {
     let emulated = match scenario.devices.get(index) {
         Some(Some(_)) => scenario.emulated,
         _ => matches!(program.profiles.get(index), Some(Some(_))),
@@ -269,21 +269,21 @@ fn new_device(profile: &Profile, worn: bool, seed: u64) -> Box<dyn Device> {
 }
 
 /// Whether enough times of a device were observed to model it by them.
-fn is_known(device: &RecordedDevice) -> bool {
+fn is_device_modelled(device: &RecordedDevice) -> bool {
     device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
 }
 
 /// The devices that several databases of a joint replay use, by their key: one model, one clock, one queue each.
 #[derive(Default)]
 pub(crate) struct SharedDevices {
-    devices: BTreeMap<usize, Rc<RefCell<Shared>>>,
+    devices: BTreeMap<usize, Rc<RefCell<SharedDeviceQueues>>>,
 }
 
 impl SharedDevices {
     /// One database's access to the device with this key, which is built for the first one.
     fn join(&mut self, key: usize, build: impl FnOnce() -> Box<dyn Device>) -> SharedDevice {
         let shared = self.devices.entry(key).or_insert_with(|| {
-            Rc::new(RefCell::new(Shared {
+            Rc::new(RefCell::new(SharedDeviceQueues {
                 model: build(),
                 clock: 0,
                 delivered: Vec::new(),
@@ -313,7 +313,7 @@ impl SharedDevices {
     }
 }
 
-struct Shared {
+struct SharedDeviceQueues {
     model: Box<dyn Device>,
     /// Time of the model: with a path credit, ahead of a database's own by at most that credit.
     clock: Nanos,
@@ -326,7 +326,7 @@ struct Shared {
 /// A shared device as one database sees it.
 struct SharedDevice {
     database: usize,
-    shared: Rc<RefCell<Shared>>,
+    shared: Rc<RefCell<SharedDeviceQueues>>,
 }
 
 impl SharedDevice {

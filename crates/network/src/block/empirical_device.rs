@@ -20,7 +20,7 @@ const SIMILAR_SIZES: f64 = 2.0;
 
 /// Recorded requests of one operation.
 #[derive(Debug, Default)]
-struct Recorded {
+struct RecordedTimes {
     /// By class of queue depths; each class is sorted by size.
     classes: Vec<Vec<RecordedRequest>>,
     /// Time that each further request under way adds.
@@ -31,7 +31,7 @@ struct Recorded {
 #[derive(Debug)]
 pub(crate) struct EmpiricalDevice {
     /// Reads, writes and flushes: of each, those for other files, then those for the log.
-    requests: [[Recorded; 2]; 3],
+    requests: [[RecordedTimes; 2]; 3],
     under_way: u32,
     due: BinaryHeap<Reverse<(Nanos, RequestId)>>,
     random: SplitMix,
@@ -40,13 +40,13 @@ pub(crate) struct EmpiricalDevice {
 impl EmpiricalDevice {
     pub(crate) fn new(device: &RecordedDevice, seed: u64) -> Self {
         let either = |own: &[RecordedRequest], other: &[RecordedRequest]| {
-            by_file(if own.is_empty() { other } else { own })
+            by_file_class(if own.is_empty() { other } else { own })
         };
         Self {
             requests: [
                 either(&device.reads, &device.writes),
                 either(&device.writes, &device.reads),
-                by_file(&device.flushes),
+                by_file_class(&device.flushes),
             ],
             under_way: 0,
             due: BinaryHeap::with_capacity(1024),
@@ -85,10 +85,10 @@ impl EmpiricalDevice {
         let class = depth_class(self.under_way);
         let [other, own] = [!log, log].map(|log| &self.requests[kind][usize::from(log)]);
         let known = if own.classes.is_empty() { other } else { own };
-        let Some((found_class, recorded)) = nearest_class(&known.classes, class) else {
+        let Some((found_class, recorded)) = nearest_depth_class(&known.classes, class) else {
             return if kind == 2 { 0 } else { UNOBSERVED_NS.get() };
         };
-        let similar = similar(recorded, request.sectors);
+        let similar = similar_sized_requests(recorded, request.sectors);
         let drawn = similar[self.random.below(similar.len())];
         let longer = f64::from(request.sectors) / f64::from(drawn.sectors.max(1));
         let by_size = if longer > SIMILAR_SIZES { longer } else { 1.0 };
@@ -105,7 +105,7 @@ fn depth_class(depth: u32) -> usize {
     (depth + 1).ilog2() as usize
 }
 
-fn by_file(requests: &[RecordedRequest]) -> [Recorded; 2] {
+fn by_file_class(requests: &[RecordedRequest]) -> [RecordedTimes; 2] {
     [false, true].map(|log| {
         let ours = requests.iter().filter(|request| request.log == log);
         let mut classes: Vec<Vec<RecordedRequest>> = Vec::new();
@@ -115,15 +115,15 @@ fn by_file(requests: &[RecordedRequest]) -> [Recorded; 2] {
             classes[class].push(*request);
         }
         classes.iter_mut().for_each(|class| class.sort_unstable());
-        Recorded {
+        RecordedTimes {
             classes,
-            per_depth_ns: per_depth_ns(ours),
+            per_depth_ns: time_per_depth_ns(ours),
         }
     })
 }
 
 /// Slope of time over queue depth by least squares; at least 0.
-fn per_depth_ns<'r>(requests: impl Iterator<Item = &'r RecordedRequest> + Clone) -> f64 {
+fn time_per_depth_ns<'r>(requests: impl Iterator<Item = &'r RecordedRequest> + Clone) -> f64 {
     let pairs = requests.map(|request| (f64::from(request.depth), request.time_ns as f64));
     let count = pairs.clone().count().max(1) as f64;
     let sum = pairs
@@ -142,7 +142,7 @@ fn per_depth_ns<'r>(requests: impl Iterator<Item = &'r RecordedRequest> + Clone)
 }
 
 /// Requests of the class nearest to the wanted one among those with enough requests, else among those with any.
-fn nearest_class(
+fn nearest_depth_class(
     classes: &[Vec<RecordedRequest>],
     wanted: usize,
 ) -> Option<(usize, &[RecordedRequest])> {
@@ -155,7 +155,7 @@ fn nearest_class(
 }
 
 /// Requests of a similar size, else of the nearest size.
-fn similar(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
+fn similar_sized_requests(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
     let at = |size: f64| recorded.partition_point(|request| f64::from(request.sectors) < size);
     let size = f64::from(sectors);
     let (from, to) = (at(size / SIMILAR_SIZES), at(size * SIMILAR_SIZES));

@@ -2,5 +2,5 @@
 
 pub(crate) mod devices;
 pub(crate) mod empirical_device;
-pub(crate) mod layout;
+pub(crate) mod role_layout;
 pub(crate) mod storage;

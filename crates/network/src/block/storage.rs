@@ -5,8 +5,8 @@ use tierwise_recording::Role;
 
 use crate::api::scenario::RoleIo;
 use crate::block::devices::DeviceQueue;
-use crate::block::layout::Layout;
-use crate::kernel::clock::{Clock, Event, RequestId, TaskId};
+use crate::block::role_layout::RoleLayout;
+use crate::kernel::clock::{RequestId, SimulationEvent, TaskId, VirtualClock};
 
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 const MAX_REQUEST_SECTORS: u32 = 2048;
@@ -18,7 +18,7 @@ const FLUSHER_WRITES: u32 = 24;
 
 /// Who waits for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum RequestOwner {
     /// A task that waits for its requests.
     Task(TaskId),
     /// An asynchronous request of a task, by its number.
@@ -29,8 +29,8 @@ pub(crate) enum Owner {
 
 /// A request under way.
 #[derive(Clone, Copy, Debug)]
-struct InFlight {
-    owner: Owner,
+struct RequestInFlight {
+    owner: RequestOwner,
     role: Role,
     request: Request,
 }
@@ -40,29 +40,29 @@ pub(crate) struct Storage {
     queues: Vec<DeviceQueue>,
     /// Time of the first event of all devices.
     due: Nanos,
-    layout: Layout,
-    requests: Vec<InFlight>,
+    layout: RoleLayout,
+    requests: Vec<RequestInFlight>,
     free: Vec<RequestId>,
-    traffic: [Traffic; Role::ALL.len()],
+    traffic: [RoleRequests; Role::ALL.len()],
     completions: Vec<Completion>,
-    completed: Vec<Owner>,
+    completed: Vec<RequestOwner>,
 }
 
 impl Storage {
-    pub(crate) fn new(queues: Vec<DeviceQueue>, layout: Layout) -> Self {
+    pub(crate) fn new(queues: Vec<DeviceQueue>, layout: RoleLayout) -> Self {
         Self {
             queues,
             due: Nanos::MAX,
             layout,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            traffic: std::array::from_fn(|_| Traffic::default()),
+            traffic: std::array::from_fn(|_| RoleRequests::default()),
             completions: Vec::with_capacity(1024),
             completed: Vec::with_capacity(1024),
         }
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &RoleLayout {
         &self.layout
     }
 
@@ -86,8 +86,8 @@ impl Storage {
     /// Sends a role's request, split as needed; the number of requests.
     pub(crate) fn send(
         &mut self,
-        clock: &mut Clock,
-        owner: Owner,
+        clock: &mut VirtualClock,
+        owner: RequestOwner,
         role: Role,
         op: Op,
         (sector, sectors): (u64, u32),
@@ -115,9 +115,15 @@ impl Storage {
     }
 
     /// Sends one request: to the device, or on the path to an emulated disk.
-    fn submit(&mut self, clock: &mut Clock, owner: Owner, role: Role, request: Request) {
+    fn submit(
+        &mut self,
+        clock: &mut VirtualClock,
+        owner: RequestOwner,
+        role: Role,
+        request: Request,
+    ) {
         self.traffic[role as usize].note_sent(clock.now(), &request);
-        let in_flight = InFlight {
+        let in_flight = RequestInFlight {
             owner,
             role,
             request,
@@ -134,13 +140,13 @@ impl Storage {
         };
         match self.queues[self.layout.device(role)].send() {
             0 => self.arrive(clock.now(), id),
-            path_ns => clock.add(clock.now() + path_ns, Event::Arrival(id)),
+            path_ns => clock.add(clock.now() + path_ns, SimulationEvent::Arrival(id)),
         }
     }
 
     /// A request arrives at its device.
     pub(crate) fn arrive(&mut self, now: Nanos, id: RequestId) {
-        let InFlight { role, request, .. } = self.requests[id.0 as usize];
+        let RequestInFlight { role, request, .. } = self.requests[id.0 as usize];
         let device = self.layout.device(role);
         self.queues[device].submit(now, id, request, role == Role::Log);
         self.update_due();
@@ -153,7 +159,7 @@ impl Storage {
     }
 
     /// Advances the devices to `now`; the owners of completed requests, to be given back by [`Storage::recycle`].
-    pub(crate) fn advance(&mut self, now: Nanos) -> Vec<Owner> {
+    pub(crate) fn advance(&mut self, now: Nanos) -> Vec<RequestOwner> {
         for queue in self.queues.iter_mut().filter(|queue| queue.next() <= now) {
             queue.advance(now, &mut self.completions);
         }
@@ -161,7 +167,7 @@ impl Storage {
         let mut completed = std::mem::take(&mut self.completed);
         for completion in self.completions.drain(..) {
             let id = RequestId(completion.id as u32);
-            let InFlight {
+            let RequestInFlight {
                 owner,
                 role,
                 request,
@@ -175,7 +181,7 @@ impl Storage {
     }
 
     /// Takes an emptied list back, for the memory that it has.
-    pub(crate) fn recycle(&mut self, completed: Vec<Owner>) {
+    pub(crate) fn recycle(&mut self, completed: Vec<RequestOwner>) {
         self.completed = completed;
     }
 
@@ -197,7 +203,7 @@ impl Storage {
 
 /// The requests of one role.
 #[derive(Debug, Default)]
-struct Traffic {
+struct RoleRequests {
     reads: u64,
     writes: u64,
     flushes: u64,
@@ -209,7 +215,7 @@ struct Traffic {
     writes_under_way: u32,
 }
 
-impl Traffic {
+impl RoleRequests {
     fn note_sent(&mut self, now: Nanos, request: &Request) {
         match request.op {
             Op::Read => {

@@ -21,7 +21,7 @@ pub(crate) struct RequestId(pub(crate) u32);
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum SimulationEvent {
     /// The burst or slice of this core ends.
     Core(CoreId),
     /// This task continues.
@@ -34,7 +34,7 @@ pub(crate) enum Event {
 const INDEX_BITS: u32 = 24;
 const KIND_BITS: u32 = 2;
 
-impl Event {
+impl SimulationEvent {
     fn encode(self) -> u64 {
         let (kind, index) = match self {
             Self::Core(core) => (0, core.0),
@@ -57,7 +57,7 @@ impl Event {
 
 /// Virtual time.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct VirtualClock {
     now: Nanos,
     /// Time, order of adding and event in one number, so that one comparison orders them.
     events: BinaryHeap<Reverse<u128>>,
@@ -65,7 +65,7 @@ pub(crate) struct Clock {
     ready: VecDeque<TaskId>,
 }
 
-impl Clock {
+impl VirtualClock {
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// Adds an event.
-    pub(crate) fn add(&mut self, at: Nanos, event: Event) {
+    pub(crate) fn add(&mut self, at: Nanos, event: SimulationEvent) {
         let word = (self.added << (INDEX_BITS + KIND_BITS)) | event.encode();
         self.events
             .push(Reverse(u128::from(at) << u64::BITS | u128::from(word)));
@@ -101,7 +101,7 @@ impl Clock {
     pub(crate) fn wake_after(&mut self, delay_ns: Nanos, task: TaskId) {
         match delay_ns {
             0 => self.wake(task),
-            _ => self.add(self.now + delay_ns, Event::Wake(task)),
+            _ => self.add(self.now + delay_ns, SimulationEvent::Wake(task)),
         }
     }
 
@@ -125,10 +125,10 @@ impl Clock {
     }
 
     /// The next event; time passes until then.
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn next_event(&mut self) -> Option<SimulationEvent> {
         let Reverse(first) = self.events.pop()?;
         self.pass((first >> u64::BITS) as Nanos);
-        Some(Event::decode(first as u64))
+        Some(SimulationEvent::decode(first as u64))
     }
 }
 
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn time_comes_first_and_then_the_order_of_adding() {
-        let mut clock = Clock::new();
-        clock.add(5, Event::Core(CoreId(3)));
-        clock.add(5, Event::Wake(TaskId(1)));
-        clock.add(2, Event::Arrival(RequestId(7)));
+        let mut clock = VirtualClock::new();
+        clock.add(5, SimulationEvent::Core(CoreId(3)));
+        clock.add(5, SimulationEvent::Wake(TaskId(1)));
+        clock.add(2, SimulationEvent::Arrival(RequestId(7)));
         let order: Vec<_> = std::iter::from_fn(|| clock.next_event()).collect();
         let expected = [
-            Event::Arrival(RequestId(7)),
-            Event::Core(CoreId(3)),
-            Event::Wake(TaskId(1)),
+            SimulationEvent::Arrival(RequestId(7)),
+            SimulationEvent::Core(CoreId(3)),
+            SimulationEvent::Wake(TaskId(1)),
         ];
         assert_eq!(order, expected);
         assert_eq!(clock.now(), 5);

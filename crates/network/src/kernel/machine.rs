@@ -1,6 +1,6 @@
 //! The machine: its stations, the state of its tasks, and the loop that lets virtual time pass.
 //!
-//! A station is a type with its own state; tasks use it through methods of [`Task`], which wait on virtual time. The
+//! A station is a type with its own state; tasks use it through methods of [`TaskHandle`], which wait on virtual time. The
 //! machine models no device, core, cache or lock itself.
 
 use std::cell::RefCell;
@@ -12,40 +12,40 @@ use tierwise_device::random::SplitMix;
 use tierwise_recording::UserError;
 use tierwise_work::TimeCategory;
 
-use crate::block::storage::{Owner, Storage};
-use crate::kernel::clock::{Clock, Event, TaskId};
-use crate::kernel::metrics::{Metrics, Milestone};
-use crate::kernel::progress::Progress;
-use crate::kernel::sources::Arrivals;
+use crate::block::storage::{RequestOwner, Storage};
+use crate::kernel::arrivals::OpenLoopArrivals;
+use crate::kernel::clock::{SimulationEvent, TaskId, VirtualClock};
+use crate::kernel::metrics::{Metrics, TransactionMilestone};
+use crate::kernel::progress_watch::ProgressWatch;
 use crate::kernel::task::{Coroutine, RequestWait, TaskState};
-use crate::page_cache::PageCache;
+use crate::page_cache::SimulatedPageCache;
 use crate::program::Program;
 use crate::stations::client_threads::ClientThreads;
 use crate::stations::cores::Cores;
 use crate::stations::locks::HotLocks;
-use crate::stations::log::Log;
-use crate::stations::log_replica::SecondLog;
-use crate::stations::signals::Signals;
+use crate::stations::log::DatabaseLog;
+use crate::stations::log_replica::SecondLogQueue;
+use crate::stations::session_signals::SessionSignals;
 
 /// The machine.
 pub(crate) struct Machine<'a> {
     pub(crate) program: &'a Program,
-    pub(crate) clock: Clock,
+    pub(crate) clock: VirtualClock,
     pub(crate) tasks: Vec<TaskState>,
     pub(crate) cores: Cores,
     pub(crate) clients: ClientThreads,
     pub(crate) storage: Storage,
-    pub(crate) pages: PageCache,
-    pub(crate) log: Option<Log<'a>>,
-    pub(crate) second_log: SecondLog,
+    pub(crate) pages: SimulatedPageCache,
+    pub(crate) log: Option<DatabaseLog<'a>>,
+    pub(crate) second_log: SecondLogQueue,
     pub(crate) locks: HotLocks<'a>,
-    pub(crate) signals: Signals,
+    pub(crate) signals: SessionSignals,
     /// Arrivals of transactions, in an open loop.
-    pub(crate) arrivals: Option<Arrivals>,
+    pub(crate) arrivals: Option<OpenLoopArrivals>,
     /// Number of transactions at which each paced session starts its turn.
     pub(crate) due_by_work: Vec<(u64, TaskId)>,
     pub(crate) metrics: Metrics,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ProgressWatch,
     pub(crate) random: SplitMix,
     /// Whether sessions that serve no client leave out their writes of pages, and their processor time.
     pub(crate) without_page_writes: bool,
@@ -79,8 +79,8 @@ impl Machine<'_> {
     /// Counts a client's transaction; may end the warm-up or the run.
     pub(crate) fn count_transaction(&mut self) {
         match self.metrics.count_transaction() {
-            Some(Milestone::WarmUpOver) => self.begin_counting(),
-            Some(Milestone::Enough) => self.over = true,
+            Some(TransactionMilestone::WarmUpOver) => self.begin_counting(),
+            Some(TransactionMilestone::Enough) => self.over = true,
             None => {}
         }
     }
@@ -115,9 +115,11 @@ impl Machine<'_> {
             return;
         }
         match self.clock.next_event() {
-            Some(Event::Core(core)) => self.end_burst(core),
-            Some(Event::Wake(task)) => self.clock.wake(task),
-            Some(Event::Arrival(request)) => self.storage.arrive(self.clock.now(), request),
+            Some(SimulationEvent::Core(core)) => self.end_burst(core),
+            Some(SimulationEvent::Wake(task)) => self.clock.wake(task),
+            Some(SimulationEvent::Arrival(request)) => {
+                self.storage.arrive(self.clock.now(), request)
+            }
             None => {}
         }
     }
@@ -132,11 +134,11 @@ impl Machine<'_> {
         self.storage.recycle(completed);
     }
 
-    fn complete(&mut self, owner: Owner) {
+    fn complete(&mut self, owner: RequestOwner) {
         match owner {
-            Owner::Task(task) => self.complete_for(task),
-            Owner::Submission(task, number) => self.complete_submission(task, number),
-            Owner::WriteBack(role, number) => self.complete_write_back(role, number),
+            RequestOwner::Task(task) => self.complete_for(task),
+            RequestOwner::Submission(task, number) => self.complete_submission(task, number),
+            RequestOwner::WriteBack(role, number) => self.complete_write_back(role, number),
         }
     }
 
@@ -157,12 +159,12 @@ impl Machine<'_> {
 }
 
 /// A machine and its coroutines.
-pub(crate) struct Run<'a> {
+pub(crate) struct SimulationRun<'a> {
     pub(crate) machine: Rc<RefCell<Machine<'a>>>,
     pub(crate) coroutines: Vec<Coroutine<'a>>,
 }
 
-impl Run<'_> {
+impl SimulationRun<'_> {
     /// Runs to the end.
     ///
     /// # Errors

@@ -1,17 +1,17 @@
 //! Metrics: the sessions' time by category, latencies and counts of transactions.
 
 use tierwise_device::Nanos;
-use tierwise_latency::Times;
+use tierwise_latency::LatencyHistogram;
 use tierwise_work::TimeCategory;
 
-use crate::api::scenario::Latency;
+use crate::api::scenario::TransactionLatency;
 
 /// Warm-up of a run that ends after a number of transactions: one in this many of them.
 const WARM_UP_DIVISOR: u64 = 5;
 
 /// The consequence of the number of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Milestone {
+pub(crate) enum TransactionMilestone {
     /// The warm-up ends.
     WarmUpOver,
     /// The run ends.
@@ -27,7 +27,7 @@ pub(crate) struct Metrics {
     /// Measured transactions after which the run ends.
     enough: u64,
     spent_ns: [u64; TimeCategory::ALL.len()],
-    latency: Times,
+    latency: LatencyHistogram,
     pub(crate) turns: u64,
     pub(crate) transactions: u64,
     pub(crate) commits: u64,
@@ -42,7 +42,7 @@ impl Metrics {
             all_transactions: 0,
             enough,
             spent_ns: [0; TimeCategory::ALL.len()],
-            latency: Times::new(),
+            latency: LatencyHistogram::new(),
             turns: 0,
             transactions: 0,
             commits: 0,
@@ -58,7 +58,7 @@ impl Metrics {
     /// Discards everything so far and measures from `now`.
     pub(crate) fn start(&mut self, now: Nanos) {
         self.counted_from = Some(now);
-        self.latency = Times::new();
+        self.latency = LatencyHistogram::new();
         (self.turns, self.transactions) = (0, 0);
         (self.commits, self.log_flushes) = (0, 0);
     }
@@ -79,13 +79,19 @@ impl Metrics {
     }
 
     /// Counts a client's transaction; returns the consequence of the new number.
-    pub(crate) fn count_transaction(&mut self) -> Option<Milestone> {
+    pub(crate) fn count_transaction(&mut self) -> Option<TransactionMilestone> {
         self.all_transactions += 1;
         let (reached, milestone) = if self.is_counting() {
-            (self.transactions >= self.enough, Milestone::Enough)
+            (
+                self.transactions >= self.enough,
+                TransactionMilestone::Enough,
+            )
         } else {
             let warm_up = self.enough / WARM_UP_DIVISOR;
-            (self.all_transactions >= warm_up, Milestone::WarmUpOver)
+            (
+                self.all_transactions >= warm_up,
+                TransactionMilestone::WarmUpOver,
+            )
         };
         reached.then_some(milestone)
     }
@@ -111,10 +117,10 @@ impl Metrics {
             .collect()
     }
 
-    pub(crate) fn latency(&self) -> Latency {
+    pub(crate) fn latency(&self) -> TransactionLatency {
         self.latency
             .summary()
-            .map_or(Latency::default(), |times| Latency {
+            .map_or(TransactionLatency::default(), |times| TransactionLatency {
                 p50_us: times.p50_us,
                 p95_us: times.p95_us,
                 p99_us: times.p99_us,

@@ -2,15 +2,15 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{Pace, ReadReuse, Session, Step, TimeCategory, Turn};
+use tierwise_work::{ReadReuse, Session, Step, TimeCategory, Turn, TurnPace};
 
-use crate::kernel::task::Task;
-use crate::stations::cores::Thread;
+use crate::kernel::task::TaskHandle;
+use crate::stations::cores::CoreClaimant;
 
 /// Pause of a session whose whole program took no time.
 const EMPTY_CYCLE_PAUSE_NS: Nanos = 1_000_000;
 
-impl<'a> Task<'a> {
+impl<'a> TaskHandle<'a> {
     /// Serves a looping session, from a turn on.
     pub(crate) async fn serve(self, session: u32, first_turn: u32, endless: bool) {
         let routine = &self.program.sessions[session as usize];
@@ -74,20 +74,20 @@ impl<'a> Task<'a> {
         let turns = work.turns[at..].iter();
         let last = turns.clone().position(|turn| turn.ends);
         let turns = turns.take(last.map_or(usize::MAX, |last| last + 1));
-        let steps = turns.flat_map(|turn| steps(work, turn));
+        let steps = turns.flat_map(|turn| steps_of_turn(work, turn));
         let commits = steps.filter(|step| **step == Step::Commit).count() as u32;
         self.change(|task| (task.commits_ahead, task.commits_done) = (commits, 0));
     }
 
     async fn turn(&self, work: &'a Session, turn: &Turn) {
-        let steps = steps(work, turn);
+        let steps = steps_of_turn(work, turn);
         let reply = steps.len().saturating_sub(turn.tail_steps as usize);
         let spares = self.spares_page_writes();
         for (at, step) in steps.iter().enumerate() {
             if at == reply {
                 self.reply(turn.ends);
             }
-            if spares && is_of_page_writes(step) {
+            if spares && may_write_pages(step) {
                 continue;
             }
             match *step {
@@ -99,7 +99,7 @@ impl<'a> Task<'a> {
                         task.between_transactions = false;
                         task.spend(time_ns.into())
                     });
-                    self.run(Thread::Server, time_ns).await;
+                    self.run(CoreClaimant::Server, time_ns).await;
                 }
                 _ if self.act(step) => {}
                 _ => self.wait(step).await,
@@ -111,7 +111,7 @@ impl<'a> Task<'a> {
         if self.end_turn(turn.ends) {
             self.block(TimeCategory::Client).await;
         }
-        if work.pace != Pace::Loop {
+        if work.pace != TurnPace::Loop {
             self.machine().leave_core(self.id);
         }
     }
@@ -252,7 +252,7 @@ impl<'a> Task<'a> {
 }
 
 /// Whether a step may be part of writing pages of tables: also processor time, which is not told apart.
-fn is_of_page_writes(step: &Step) -> bool {
+fn may_write_pages(step: &Step) -> bool {
     match *step {
         Step::Cpu { .. } => true,
         Step::Write { role, .. }
@@ -267,7 +267,7 @@ fn is_of_page_writes(step: &Step) -> bool {
 }
 
 /// Steps of a turn; `Program` checked that they are there.
-fn steps<'s>(session: &'s Session, turn: &Turn) -> &'s [Step] {
+fn steps_of_turn<'s>(session: &'s Session, turn: &Turn) -> &'s [Step] {
     let first = turn.first_step as usize;
     &session.steps[first..first + turn.steps as usize]
 }

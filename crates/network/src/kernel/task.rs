@@ -14,14 +14,14 @@ use crate::kernel::clock::{CoreId, TaskId};
 use crate::kernel::machine::Machine;
 use crate::program::Program;
 use crate::stations::client_threads::ClientId;
-use crate::stations::cores::Thread;
-use crate::stations::locks::KeyId;
+use crate::stations::cores::CoreClaimant;
+use crate::stations::locks::LockKeyId;
 
 /// A coroutine.
 pub(crate) type Coroutine<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// A task's access to its machine. The machine is never borrowed while a task waits.
-pub(crate) struct Task<'a> {
+pub(crate) struct TaskHandle<'a> {
     pub(crate) id: TaskId,
     pub(crate) program: &'a Program,
     pub(crate) machine: Rc<RefCell<Machine<'a>>>,
@@ -29,7 +29,7 @@ pub(crate) struct Task<'a> {
 
 /// Which asynchronous requests a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AsyncWait {
+pub(crate) enum AsyncRequestWait {
     Nothing,
     All,
     /// Those that overlap a range of a role: first sector and end.
@@ -48,7 +48,7 @@ pub(crate) enum RequestWait {
 
 /// An asynchronous request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Submitted {
+pub(crate) struct SubmittedRequest {
     pub(crate) number: u32,
     pub(crate) role: Role,
     pub(crate) sector: u64,
@@ -84,7 +84,7 @@ pub(crate) struct TaskState {
     /// The core of each thread's last run.
     pub(crate) last_cores: [Option<CoreId>; 2],
     /// Which of its threads runs or ran last.
-    pub(crate) thread: Thread,
+    pub(crate) thread: CoreClaimant,
     /// Processor time that it still needs.
     pub(crate) pending_ns: Nanos,
     /// Its client's thread.
@@ -92,14 +92,14 @@ pub(crate) struct TaskState {
     /// End of the log after its last append.
     pub(crate) appended: u64,
     /// Keys of hot locks that it holds.
-    pub(crate) held_keys: Vec<KeyId>,
+    pub(crate) held_keys: Vec<LockKeyId>,
     /// Requests that it sent and waits for.
     pub(crate) outstanding: u32,
     pub(crate) request_wait: RequestWait,
     /// Its asynchronous requests.
-    pub(crate) submitted: Vec<Submitted>,
+    pub(crate) submitted: Vec<SubmittedRequest>,
     pub(crate) submissions: u32,
-    pub(crate) async_wait: AsyncWait,
+    pub(crate) async_wait: AsyncRequestWait,
     /// Reuse distances of its next reads.
     pub(crate) reuse: ReadReuse,
     /// Processor time that reads answered by more memory spare it, from its next steps on: a part was spent before the
@@ -126,7 +126,7 @@ impl TaskState {
             commits_done: 0,
             core: None,
             last_cores: [None; 2],
-            thread: Thread::Server,
+            thread: CoreClaimant::Server,
             pending_ns: 0,
             client: None,
             appended: 0,
@@ -135,7 +135,7 @@ impl TaskState {
             request_wait: RequestWait::Nothing,
             submitted: Vec::new(),
             submissions: 0,
-            async_wait: AsyncWait::Nothing,
+            async_wait: AsyncRequestWait::Nothing,
             reuse: ReadReuse::default(),
             spared_ns: 0,
             evicted_read: None,
@@ -154,9 +154,9 @@ impl TaskState {
 
 /// A wait for a wake-up: it ends when the task is polled again. Whoever wakes a task does so once for each wait.
 #[must_use = "a task waits by awaiting it"]
-pub(crate) struct Wait(bool);
+pub(crate) struct WakeUpWait(bool);
 
-impl Future for Wait {
+impl Future for WakeUpWait {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
@@ -167,7 +167,7 @@ impl Future for Wait {
     }
 }
 
-impl<'a> Task<'a> {
+impl<'a> TaskHandle<'a> {
     pub(crate) fn new(
         machine: &Rc<RefCell<Machine<'a>>>,
         program: &'a Program,
@@ -191,12 +191,12 @@ impl<'a> Task<'a> {
     }
 
     /// Waits until the task is woken; it keeps its core.
-    pub(crate) fn suspend(&self) -> Wait {
-        Wait(false)
+    pub(crate) fn suspend(&self) -> WakeUpWait {
+        WakeUpWait(false)
     }
 
     /// Leaves the core, and waits until the task is woken.
-    pub(crate) fn block(&self, activity: TimeCategory) -> Wait {
+    pub(crate) fn block(&self, activity: TimeCategory) -> WakeUpWait {
         let mut machine = self.machine();
         machine.set_activity(self.id, activity);
         machine.leave_core(self.id);
@@ -204,13 +204,13 @@ impl<'a> Task<'a> {
     }
 
     /// Sleeps for a time.
-    pub(crate) fn sleep(&self, time_ns: Nanos, activity: TimeCategory) -> Wait {
+    pub(crate) fn sleep(&self, time_ns: Nanos, activity: TimeCategory) -> WakeUpWait {
         self.machine().clock.wake_after(time_ns, self.id);
         self.block(activity)
     }
 
     /// Sleeps until a time, if it is not past.
-    pub(crate) fn sleep_until(&self, at: Nanos, activity: TimeCategory) -> Wait {
+    pub(crate) fn sleep_until(&self, at: Nanos, activity: TimeCategory) -> WakeUpWait {
         let now = self.machine().clock.now();
         self.sleep(at.saturating_sub(now), activity)
     }

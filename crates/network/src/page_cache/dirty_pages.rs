@@ -58,7 +58,7 @@ impl DirtyPages {
         sectors: impl Fn(Role) -> u64,
     ) -> Self {
         let pages = memory_bytes as f64 / PAGE_BYTES as f64;
-        let limit = (limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
+        let limit = (dirty_limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
         let seen = most_dirty_bytes / PAGE_BYTES;
         let dirty = |index: usize| RoleDirtyPages {
             pages: PageSet::new(sectors(Role::ALL[index]).div_ceil(PAGE_SECTORS)),
@@ -82,12 +82,12 @@ impl DirtyPages {
 
     /// Notes pages sent to the device.
     pub(crate) fn sent(&mut self, sectors: u32) {
-        self.under_way += pages(sectors);
+        self.under_way += pages_of_sectors(sectors);
     }
 
     /// Notes pages written by the device.
     pub(crate) fn written(&mut self, sectors: u32) {
-        self.under_way -= pages(sectors);
+        self.under_way -= pages_of_sectors(sectors);
     }
 
     /// Marks the pages of a write as dirty.
@@ -104,7 +104,7 @@ impl DirtyPages {
 
     /// Notes pages read into the cache.
     pub(crate) fn read(&mut self, sectors: u32) {
-        self.inserted += pages(sectors);
+        self.inserted += pages_of_sectors(sectors);
     }
 
     /// Marks pages as clean: they are being written, or discarded.
@@ -167,12 +167,12 @@ impl DirtyPages {
 }
 
 /// Limit of dirty bytes, where shares of memory are the limit.
-pub(crate) fn limit_bytes(memory_bytes: u64) -> u64 {
+pub(crate) fn dirty_limit_bytes(memory_bytes: u64) -> u64 {
     let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
     (memory_bytes as f64 * midway) as u64
 }
 
-fn pages(sectors: u32) -> u64 {
+fn pages_of_sectors(sectors: u32) -> u64 {
     u64::from(sectors).div_ceil(PAGE_SECTORS)
 }
 
@@ -198,7 +198,7 @@ const CHUNK: u64 = BITS * WORDS as u64;
 
 /// Consecutive pages, at least one of them in the set.
 #[derive(Debug)]
-struct Chunk {
+struct PageChunk {
     words: [u64; WORDS],
     count: u32,
 }
@@ -207,7 +207,7 @@ struct Chunk {
 #[derive(Debug, Default)]
 pub(crate) struct PageSet {
     space: u64,
-    chunks: BTreeMap<u64, Box<Chunk>>,
+    chunks: BTreeMap<u64, Box<PageChunk>>,
 }
 
 impl PageSet {
@@ -246,7 +246,7 @@ impl PageSet {
         }
         let key = first / CHUNK;
         let chunk = self.chunks.entry(key).or_insert_with(|| {
-            Box::new(Chunk {
+            Box::new(PageChunk {
                 words: [0; WORDS],
                 count: 0,
             })
@@ -280,7 +280,7 @@ impl PageSet {
     }
 }
 
-impl Chunk {
+impl PageChunk {
     fn change(&mut self, first: u64, end: u64, set: bool) -> u64 {
         let mut changed = 0;
         let mut at = first;

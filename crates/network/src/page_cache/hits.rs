@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use tierwise_device::Nanos;
 use tierwise_recording::{PAGE_BYTES, PAGE_SECTORS};
-use tierwise_work::{Reuse, ReuseCurve, Unobserved};
+use tierwise_work::{ReuseCurve, ReuseDistanceClass, UnobservedReads};
 
 use crate::api::scenario::{MissAssumption, Scenario};
 use crate::program::Program;
@@ -48,14 +48,14 @@ impl BufferHits {
         let recorded = program.work.page_cache.engine_bytes / PAGE_BYTES;
         let asked = scenario.buffer_bytes? / PAGE_BYTES;
         let curve = &program.work.buffer_reuse;
-        let pages = reach(curve, recorded, asked, scenario.misses);
+        let pages = reuse_distance_reached(curve, recorded, asked, scenario.misses);
         (asked > recorded).then(|| Self {
             pages,
-            unknown: curve.unknown_within(pages, 0.0, unobserved(scenario.misses)),
+            unknown: curve.unknown_within(pages, 0.0, unobserved_share(scenario.misses)),
         })
     }
 
-    pub(crate) fn is_hit(&self, reuse: Reuse, draw: impl FnOnce() -> f64) -> bool {
+    pub(crate) fn is_hit(&self, reuse: ReuseDistanceClass, draw: impl FnOnce() -> f64) -> bool {
         match reuse.pages() {
             Some(pages) => (pages as f64) < self.pages,
             None => draw() < self.unknown,
@@ -70,7 +70,12 @@ impl BufferHits {
 /// the two it is taken to rise in a straight line. Where no reuse was recorded, such a page is assumed to stay for
 /// as many others as the buffer has pages, which is its mean stay (Little, Operations Research 9(3), 1961); bounds
 /// are none of them, and all.
-fn reach(curve: &ReuseCurve, recorded: u64, asked: u64, misses: MissAssumption) -> f64 {
+fn reuse_distance_reached(
+    curve: &ReuseCurve,
+    recorded: u64,
+    asked: u64,
+    misses: MissAssumption,
+) -> f64 {
     let (recorded, asked, all) = (recorded as f64, asked as f64, curve.pages as f64);
     if asked >= all {
         return f64::INFINITY;
@@ -84,11 +89,11 @@ fn reach(curve: &ReuseCurve, recorded: u64, asked: u64, misses: MissAssumption) 
     stays + (asked - recorded) * (all - stays) / (all - recorded)
 }
 
-fn unobserved(misses: MissAssumption) -> Unobserved {
+fn unobserved_share(misses: MissAssumption) -> UnobservedReads {
     match misses {
-        MissAssumption::Likely => Unobserved::Even,
-        MissAssumption::Fewest => Unobserved::Near,
-        MissAssumption::Most => Unobserved::Far,
+        MissAssumption::Likely => UnobservedReads::Even,
+        MissAssumption::Fewest => UnobservedReads::Near,
+        MissAssumption::Most => UnobservedReads::Far,
     }
 }
 
@@ -131,7 +136,12 @@ impl CacheHits {
     }
 
     /// Whether a read is a hit that was recorded as one (`recorded`), or not; `draw` decides on unknown distances.
-    pub(crate) fn is_hit(&self, recorded: bool, reuse: Reuse, draw: impl FnOnce() -> f64) -> bool {
+    pub(crate) fn is_hit(
+        &self,
+        recorded: bool,
+        reuse: ReuseDistanceClass,
+        draw: impl FnOnce() -> f64,
+    ) -> bool {
         let held = || match reuse.pages() {
             Some(pages) => pages < self.pages,
             None => draw() < self.unknown,
@@ -169,9 +179,9 @@ fn unknown_hits(
     let (recorded, pages) = (recorded as f64, pages as f64);
     match change {
         Ordering::Equal => 0.0,
-        Ordering::Greater => curve.unknown_within(pages, recorded, unobserved(misses)),
+        Ordering::Greater => curve.unknown_within(pages, recorded, unobserved_share(misses)),
         Ordering::Less => {
-            let within = |pages| curve.unknown_within(pages, 0.0, unobserved(misses));
+            let within = |pages| curve.unknown_within(pages, 0.0, unobserved_share(misses));
             let all = within(recorded);
             if all > 0.0 { within(pages) / all } else { 1.0 }
         }

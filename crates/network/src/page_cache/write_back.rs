@@ -10,17 +10,17 @@ use tierwise_device::{Nanos, Op};
 use tierwise_recording::Role;
 use tierwise_work::TimeCategory;
 
-use crate::block::storage::Owner;
+use crate::block::storage::RequestOwner;
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::Task;
+use crate::kernel::task::TaskHandle;
 
 /// Interval of periodic write-back (`dirty_writeback_centisecs`).
 const WRITE_BACK_INTERVAL_NS: Nanos = 5_000_000_000;
 
 /// A write of the flusher under way.
 #[derive(Debug)]
-struct Writing {
+struct FlusherWrite {
     number: u32,
     role: Role,
     sector: u64,
@@ -33,8 +33,8 @@ struct Writing {
 
 /// Writes under way and waiting sessions.
 #[derive(Debug, Default)]
-pub(crate) struct Flusher {
-    writing: Vec<Writing>,
+pub(crate) struct WriteBackFlusher {
+    writing: Vec<FlusherWrite>,
     sent: u32,
     /// Sessions that wait to start more write-back.
     waiting_for_room: Vec<TaskId>,
@@ -42,7 +42,7 @@ pub(crate) struct Flusher {
     throttled: VecDeque<TaskId>,
 }
 
-impl Flusher {
+impl WriteBackFlusher {
     /// Lets a sync wait for a role's writes under way between two sectors; their number.
     pub(crate) fn wait_for(&mut self, sync: TaskId, role: Role, (first, end): (u64, u64)) -> u32 {
         let ours = self.writing.iter_mut().filter(|writing| {
@@ -53,7 +53,7 @@ impl Flusher {
     }
 
     /// One request of a write is complete; the write, if it was the last one.
-    fn complete(&mut self, number: u32) -> Option<Writing> {
+    fn complete(&mut self, number: u32) -> Option<FlusherWrite> {
         let mut writing = self.writing.iter_mut();
         let at = writing.position(|writing| writing.number == number)?;
         self.writing[at].outstanding -= 1;
@@ -61,7 +61,7 @@ impl Flusher {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// The kernel's periodic write-back; also gives up waits for signals that do not come.
     pub(crate) async fn write_back_periodically(self) {
         loop {
@@ -139,13 +139,13 @@ impl Machine<'_> {
     fn send_write_back(&mut self, role: Role, sector: u64, sectors: u32) {
         let number = self.pages.flusher.sent;
         self.pages.flusher.sent += 1;
-        let owner = Owner::WriteBack(role, number);
+        let owner = RequestOwner::WriteBack(role, number);
         let place = (sector, sectors);
         let outstanding = self
             .storage
             .send(&mut self.clock, owner, role, Op::Write, place);
         self.pages.dirty.sent(sectors);
-        self.pages.flusher.writing.push(Writing {
+        self.pages.flusher.writing.push(FlusherWrite {
             number,
             role,
             sector,

@@ -10,9 +10,9 @@ use tierwise_work::TimeCategory;
 
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::{Task, TaskState};
+use crate::kernel::task::{TaskHandle, TaskState};
 use crate::program::Program;
-use crate::stations::cores::Thread;
+use crate::stations::cores::CoreClaimant;
 
 /// A thread of a client program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl ClientThreads {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// Runs the session's client. Where its thread is known, it first serves the sessions that came before.
     pub(crate) async fn run_client(&self, recorded_ns: Nanos) {
         let client = self.change(|task| task.client);
@@ -55,7 +55,7 @@ impl Task<'_> {
         if waits {
             self.block(TimeCategory::Client).await;
         }
-        self.run(Thread::Client, recorded_ns).await;
+        self.run(CoreClaimant::Client, recorded_ns).await;
         if let Some(client) = client {
             self.machine().end_service(client, self.id);
         }
@@ -81,7 +81,7 @@ impl Machine<'_> {
         if let Some(next) = *serves {
             let core = self.task(session).core.take();
             let task = self.task(next);
-            (task.core, task.thread) = (core, Thread::Client);
+            (task.core, task.thread) = (core, CoreClaimant::Client);
             self.clock.wake(next);
         }
     }

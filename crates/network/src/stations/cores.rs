@@ -1,7 +1,7 @@
 //! Cores: servers of one queue, in order of arrival, with time slices.
 //!
 //! Models: a wait for any of `c` equal cores; a task that has used its slice gives way to those that wait; what runs cost
-//! more on a core that was idle ([`Coldness`]); where a thread runs that the session's other thread wakes. It runs on
+//! more on a core that was idle ([`ColdCoreCost`]); where a thread runs that the session's other thread wakes. It runs on
 //! another core, and starts there late, if that core is awake or the cores are loaded; else on its waker's core, when
 //! that one waits. A virtual processor that halts for longer than its host polls counts as taken away, and the kernel
 //! does not wake it for a thread (`available_idle_cpu`, `vcpu_is_preempted`). Assumption: a virtual machine; on others
@@ -18,11 +18,11 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_work::constants::{AWAKE_NS, HANDED_OVER_NS, SPREAD_BUSY_CORES};
-use tierwise_work::{Coldness, TimeCategory};
+use tierwise_work::{ColdCoreCost, TimeCategory};
 
-use crate::kernel::clock::{CoreId, Event, TaskId};
+use crate::kernel::clock::{CoreId, SimulationEvent, TaskId};
 use crate::kernel::machine::Machine;
-use crate::kernel::task::{Task, Wait};
+use crate::kernel::task::{TaskHandle, WakeUpWait};
 
 const SLICE_NS: Nanos = 750_000;
 const MAX_DOUBLINGS: u32 = 3;
@@ -31,14 +31,14 @@ const AVERAGED_NS: f64 = 32e6 / std::f64::consts::LN_2;
 
 /// A thread of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thread {
+pub(crate) enum CoreClaimant {
     Server,
     Client,
 }
 
 /// The task running on a core.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningTask {
     task: TaskId,
     left_ns: Nanos,
     since: Nanos,
@@ -49,7 +49,7 @@ struct Running {
 }
 
 /// How a burst ended.
-enum BurstEnd {
+enum CpuBurstEnd {
     /// The task has finished its work.
     Done(TaskId),
     /// The slice is over and other tasks wait.
@@ -62,7 +62,7 @@ enum BurstEnd {
 
 /// Where a task can start, and the time until it runs there.
 #[derive(Clone, Copy, Debug)]
-struct Start {
+struct CoreStart {
     core: CoreId,
     wake_ns: Nanos,
 }
@@ -70,15 +70,15 @@ struct Start {
 /// One core.
 #[derive(Clone, Debug, Default)]
 struct Core {
-    running: Option<Running>,
+    running: Option<RunningTask>,
     /// Rest of the running task's slice.
     slice_left_ns: Nanos,
-    coldness: Coldness,
+    coldness: ColdCoreCost,
 }
 
 impl Core {
     /// Begins a burst; the time of its end.
-    fn hold(&mut self, running: Running) -> Nanos {
+    fn hold(&mut self, running: RunningTask) -> Nanos {
         debug_assert!(self.running.is_none(), "a core runs one task");
         self.running = Some(running);
         running.since + running.burst_ns
@@ -143,7 +143,7 @@ impl Cores {
         now: Nanos,
         last: Option<CoreId>,
         waker: Option<CoreId>,
-    ) -> Option<Start> {
+    ) -> Option<CoreStart> {
         self.average(now);
         let loaded = self.mean_busy > SPREAD_BUSY_CORES.get();
         let other = |&(since, core): &(Nanos, CoreId)| {
@@ -161,7 +161,7 @@ impl Cores {
         self.core(core).coldness.idle(now - since);
         let handed_over = waker.is_some_and(|waker| waker != core);
         let wakes = handed_over && self.recorded_cold_factor.is_some();
-        Some(Start {
+        Some(CoreStart {
             core,
             wake_ns: if wakes { HANDED_OVER_NS.get() } else { 0 },
         })
@@ -203,7 +203,7 @@ impl Cores {
         }
         let burst_ns = left_ns.min(held.slice_left_ns);
         held.slice_left_ns -= burst_ns;
-        let running = Running {
+        let running = RunningTask {
             task,
             left_ns,
             since: now,
@@ -214,8 +214,8 @@ impl Cores {
     }
 
     /// Wakes a core for a task; the time of the core's event.
-    fn wake(&mut self, now: Nanos, start: Start, task: TaskId, left_ns: Nanos) -> Nanos {
-        let running = Running {
+    fn wake(&mut self, now: Nanos, start: CoreStart, task: TaskId, left_ns: Nanos) -> Nanos {
+        let running = RunningTask {
             task,
             left_ns: left_ns + start.wake_ns,
             since: now,
@@ -226,20 +226,20 @@ impl Cores {
     }
 
     /// Handles a core's event; none if nothing runs there.
-    fn end_burst(&mut self, now: Nanos, core: CoreId) -> Option<BurstEnd> {
+    fn end_burst(&mut self, now: Nanos, core: CoreId) -> Option<CpuBurstEnd> {
         let running = self.core(core).running.take()?;
         let (task, left_ns) = (running.task, running.left_ns - running.burst_ns);
         if running.wakes {
             let until = self.run(now, core, task, left_ns);
-            return Some(BurstEnd::Starts { task, until });
+            return Some(CpuBurstEnd::Starts { task, until });
         }
         self.busy_ns += now - running.since;
         Some(if left_ns == 0 {
-            BurstEnd::Done(task)
+            CpuBurstEnd::Done(task)
         } else if self.waiting.is_empty() {
-            BurstEnd::Continues(self.run(now, core, task, left_ns))
+            CpuBurstEnd::Continues(self.run(now, core, task, left_ns))
         } else {
-            BurstEnd::Preempted { task, left_ns }
+            CpuBurstEnd::Preempted { task, left_ns }
         })
     }
 
@@ -268,24 +268,24 @@ impl Cores {
 }
 
 /// What a thread does that waits for a core.
-fn queued(thread: Thread) -> TimeCategory {
+fn queued_activity(thread: CoreClaimant) -> TimeCategory {
     match thread {
-        Thread::Client => TimeCategory::Client,
-        Thread::Server => TimeCategory::Runnable,
+        CoreClaimant::Client => TimeCategory::Client,
+        CoreClaimant::Server => TimeCategory::Runnable,
     }
 }
 
 /// What a thread does on a core.
-fn running(thread: Thread) -> TimeCategory {
+fn running_activity(thread: CoreClaimant) -> TimeCategory {
     match thread {
-        Thread::Client => TimeCategory::Client,
-        Thread::Server => TimeCategory::Cpu,
+        CoreClaimant::Client => TimeCategory::Client,
+        CoreClaimant::Server => TimeCategory::Cpu,
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// Runs one of the session's threads for `recorded_ns` of the recorded processor. It stays on its core afterwards.
-    pub(crate) fn run(&self, thread: Thread, recorded_ns: Nanos) -> Wait {
+    pub(crate) fn run(&self, thread: CoreClaimant, recorded_ns: Nanos) -> WakeUpWait {
         self.machine().request_core(self.id, thread, recorded_ns);
         self.suspend()
     }
@@ -312,7 +312,7 @@ impl Task<'_> {
 
 impl Machine<'_> {
     /// A thread needs a core. A thread that is on one keeps it, unless its slice is over and others wait.
-    fn request_core(&mut self, id: TaskId, thread: Thread, recorded_ns: Nanos) {
+    fn request_core(&mut self, id: TaskId, thread: CoreClaimant, recorded_ns: Nanos) {
         let task = self.task(id);
         let kept = task.core.filter(|_| task.thread == thread);
         if let Some(core) = kept {
@@ -334,22 +334,28 @@ impl Machine<'_> {
     }
 
     /// What a task runs next.
-    fn set_run(&mut self, id: TaskId, thread: Thread, recorded_ns: Nanos, core: Option<CoreId>) {
+    fn set_run(
+        &mut self,
+        id: TaskId,
+        thread: CoreClaimant,
+        recorded_ns: Nanos,
+        core: Option<CoreId>,
+    ) {
         let run_ns = self.cores.run_ns(recorded_ns, core);
         let task = self.task(id);
         (task.pending_ns, task.thread) = (run_ns, thread);
     }
 
     /// Runs a task's pending time on a core that was idle, or lets it wait for one.
-    fn start_or_enqueue(&mut self, id: TaskId, start: Option<Start>) {
+    fn start_or_enqueue(&mut self, id: TaskId, start: Option<CoreStart>) {
         match start {
             Some(start) if start.wake_ns > 0 => {
                 self.give_core(id, start.core);
                 let thread = self.task(id).thread;
-                self.set_activity(id, queued(thread));
+                self.set_activity(id, queued_activity(thread));
                 let pending_ns = self.task(id).pending_ns;
                 let awake_at = self.cores.wake(self.clock.now(), start, id, pending_ns);
-                self.clock.add(awake_at, Event::Core(start.core));
+                self.clock.add(awake_at, SimulationEvent::Core(start.core));
             }
             Some(start) => self.dispatch(id, start.core),
             None => self.enqueue(id),
@@ -365,7 +371,7 @@ impl Machine<'_> {
     fn enqueue(&mut self, id: TaskId) {
         self.cores.waiting.push_back(id);
         let thread = self.task(id).thread;
-        self.set_activity(id, queued(thread));
+        self.set_activity(id, queued_activity(thread));
     }
 
     /// A core is a task's own from now on.
@@ -382,9 +388,9 @@ impl Machine<'_> {
     fn dispatch(&mut self, id: TaskId, core: CoreId) {
         self.give_core(id, core);
         let (thread, pending_ns) = (self.task(id).thread, self.task(id).pending_ns);
-        self.set_activity(id, running(thread));
+        self.set_activity(id, running_activity(thread));
         let ends = self.cores.run(self.clock.now(), core, id, pending_ns);
-        self.clock.add(ends, Event::Core(core));
+        self.clock.add(ends, SimulationEvent::Core(core));
     }
 
     /// Takes a task off its core, if it has one; the longest waiting task gets it.
@@ -404,19 +410,21 @@ impl Machine<'_> {
     pub(crate) fn end_burst(&mut self, core: CoreId) {
         match self.cores.end_burst(self.clock.now(), core) {
             None => {}
-            Some(BurstEnd::Continues(until)) => self.clock.add(until, Event::Core(core)),
-            Some(BurstEnd::Starts { task, until }) => {
-                let thread = self.task(task).thread;
-                self.set_activity(task, running(thread));
-                self.clock.add(until, Event::Core(core));
+            Some(CpuBurstEnd::Continues(until)) => {
+                self.clock.add(until, SimulationEvent::Core(core))
             }
-            Some(BurstEnd::Preempted { task, left_ns }) => {
+            Some(CpuBurstEnd::Starts { task, until }) => {
+                let thread = self.task(task).thread;
+                self.set_activity(task, running_activity(thread));
+                self.clock.add(until, SimulationEvent::Core(core));
+            }
+            Some(CpuBurstEnd::Preempted { task, left_ns }) => {
                 self.task(task).pending_ns = left_ns;
                 self.task(task).core = None;
                 self.enqueue(task);
                 self.pass_core(core);
             }
-            Some(BurstEnd::Done(task)) => self.clock.wake(task),
+            Some(CpuBurstEnd::Done(task)) => self.clock.wake(task),
         }
     }
 }

@@ -12,14 +12,14 @@ use tierwise_work::{HotLock, TimeCategory};
 
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::Task;
+use crate::kernel::task::TaskHandle;
 
 /// After this many attempts a session continues without the key, as after a time-out.
 const MAX_ATTEMPTS: usize = 100;
 
 /// A key: an index among those of all locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyId(u32);
+pub(crate) struct LockKeyId(u32);
 
 #[derive(Clone, Debug)]
 struct Key {
@@ -49,7 +49,7 @@ pub(crate) struct HotLocks<'a> {
     /// First key of each lock.
     first: Vec<u32>,
     /// The key that each task waits for.
-    waits_for: Vec<Option<KeyId>>,
+    waits_for: Vec<Option<LockKeyId>>,
 }
 
 impl<'a> HotLocks<'a> {
@@ -73,12 +73,12 @@ impl<'a> HotLocks<'a> {
         }
     }
 
-    fn key(&mut self, key: KeyId) -> &mut Key {
+    fn key(&mut self, key: LockKeyId) -> &mut Key {
         &mut self.keys[key.0 as usize]
     }
 
     /// Requests a key. `retries`: who does not get it tries again.
-    fn request(&mut self, session: TaskId, key: KeyId, retries: bool) -> LockOutcome {
+    fn request(&mut self, session: TaskId, key: LockKeyId, retries: bool) -> LockOutcome {
         let holder = self.key(key).holder;
         match holder {
             None => {
@@ -113,7 +113,7 @@ impl<'a> HotLocks<'a> {
     }
 
     /// Releases a key; returns the session that holds it next, if any waited.
-    fn release(&mut self, key: KeyId) -> Option<TaskId> {
+    fn release(&mut self, key: LockKeyId) -> Option<TaskId> {
         let released = self.key(key);
         let next = released.waiting.pop_front();
         released.holder = next;
@@ -124,7 +124,7 @@ impl<'a> HotLocks<'a> {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// Takes a key of a lock, drawn at random.
     pub(crate) async fn lock(&self, lock: u16) {
         let key = self.machine().draw_key(lock);
@@ -148,10 +148,10 @@ impl Task<'_> {
 }
 
 impl Machine<'_> {
-    fn draw_key(&mut self, lock: u16) -> KeyId {
+    fn draw_key(&mut self, lock: u16) -> LockKeyId {
         let lock = usize::from(lock);
         let count = self.locks.locks[lock].keys.max(1) as usize;
-        KeyId(self.locks.first[lock] + self.random.below(count) as u32)
+        LockKeyId(self.locks.first[lock] + self.random.below(count) as u32)
     }
 
     /// How much later than its delay a session tries again.
@@ -162,7 +162,7 @@ impl Machine<'_> {
         }
     }
 
-    fn release_key(&mut self, key: KeyId) {
+    fn release_key(&mut self, key: LockKeyId) {
         if let Some(next) = self.locks.release(key) {
             self.task(next).held_keys.push(key);
             let wake_ns = self.log_time_ns(|rules| rules.wake_ns);
@@ -212,21 +212,21 @@ mod tests {
     fn keys_pass_in_turn() {
         let lock = [two_keys()];
         let mut locks = HotLocks::new(&lock, 3);
-        let mut request = |task| locks.request(task, KeyId(1), false);
+        let mut request = |task| locks.request(task, LockKeyId(1), false);
         assert_eq!(request(TASKS[0]), LockOutcome::Taken);
         assert_eq!(request(TASKS[0]), LockOutcome::Skipped);
         assert_eq!(request(TASKS[1]), LockOutcome::Queued);
         assert_eq!(request(TASKS[2]), LockOutcome::Queued);
-        assert_eq!(locks.release(KeyId(1)), Some(TASKS[1]));
-        assert_eq!(locks.release(KeyId(1)), Some(TASKS[2]));
-        assert_eq!(locks.release(KeyId(1)), None);
+        assert_eq!(locks.release(LockKeyId(1)), Some(TASKS[1]));
+        assert_eq!(locks.release(LockKeyId(1)), Some(TASKS[2]));
+        assert_eq!(locks.release(LockKeyId(1)), None);
     }
 
     #[test]
     fn nobody_waits_in_a_circle() {
         let lock = [two_keys()];
         let mut locks = HotLocks::new(&lock, 3);
-        let mut request = |task, key| locks.request(task, KeyId(key), false);
+        let mut request = |task, key| locks.request(task, LockKeyId(key), false);
         assert_eq!(request(TASKS[0], 0), LockOutcome::Taken);
         assert_eq!(request(TASKS[1], 1), LockOutcome::Taken);
         assert_eq!(request(TASKS[0], 1), LockOutcome::Queued);

@@ -18,21 +18,21 @@ use std::collections::VecDeque;
 
 use tierwise_device::{Nanos, SECTOR_BYTES};
 use tierwise_work::constants::RECHECK_NS;
-use tierwise_work::{CommitDelay, Grouping, LogRules, TimeCategory};
+use tierwise_work::{CommitDelay, CommitGrouping, LogRules, TimeCategory};
 
 use crate::api::commit_settings::{CommitSettings, UnflushedCommits};
-use crate::block::layout::MAX_SECTORS;
+use crate::block::role_layout::MAX_SECTORS;
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::Task;
+use crate::kernel::task::TaskHandle;
 use crate::program::Program;
-use crate::stations::cores::Thread;
+use crate::stations::cores::CoreClaimant;
 use crate::stations::log_replica::LogReplica;
 use crate::stations::sync::SyncWrites;
 
 /// The state of the log. Positions are bytes since the run began: durable ones never exceed those inserted.
 #[derive(Debug)]
-pub(crate) struct Log<'a> {
+pub(crate) struct DatabaseLog<'a> {
     pub(crate) rules: &'a LogRules,
     commit_delay: Option<CommitDelay>,
     /// Whether commits do not wait for the log, and how it is flushed then.
@@ -49,7 +49,7 @@ pub(crate) struct Log<'a> {
     pub(crate) replica: LogReplica,
 }
 
-impl<'a> Log<'a> {
+impl<'a> DatabaseLog<'a> {
     pub(crate) fn new(rules: &'a LogRules, program: &Program, commits: &CommitSettings) -> Self {
         let leaves_replica = commits.without_replica || commits.unflushed.is_some();
         let waits_for_replica = program.waits_for_replica() && !leaves_replica;
@@ -75,7 +75,7 @@ impl<'a> Log<'a> {
     fn is_grouped(&self) -> bool {
         matches!(
             self.rules.grouping,
-            Grouping::LeaderFollower | Grouping::Relay | Grouping::WriteGroup
+            CommitGrouping::LeaderFollower | CommitGrouping::Relay | CommitGrouping::WriteGroup
         )
     }
 
@@ -112,7 +112,7 @@ impl<'a> Log<'a> {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// Commits: waits until the log is durable up to the session's last append.
     pub(crate) async fn commit(&self) {
         self.change(|task| {
@@ -120,7 +120,7 @@ impl Task<'_> {
             task.commits_done += 1;
         });
         let appended = self.change(|task| task.appended);
-        let flushed = self.machine().log.as_ref().map(Log::flushed);
+        let flushed = self.machine().log.as_ref().map(DatabaseLog::flushed);
         let Some(flushed) = flushed else {
             return self.machine().committed(self.id);
         };
@@ -133,7 +133,7 @@ impl Task<'_> {
         if let Some(unflushed) = unflushed {
             let write_ns = self.machine().log_time_ns(|rules| rules.write_cpu_ns);
             if unflushed.writes && write_ns > 0 {
-                self.run(Thread::Server, write_ns).await;
+                self.run(CoreClaimant::Server, write_ns).await;
             }
             return self.machine().committed(self.id);
         }
@@ -145,7 +145,7 @@ impl Task<'_> {
             self.block(TimeCategory::LogQueue).await;
             if !self.machine().is_durable(self.id) {
                 // A session that was woken in vain needs a core to notice.
-                self.run(Thread::Server, RECHECK_NS.get()).await;
+                self.run(CoreClaimant::Server, RECHECK_NS.get()).await;
             }
         }
         self.await_replica().await;
@@ -160,11 +160,11 @@ impl Task<'_> {
         }
         let (to, leader_ns) = self.machine().begin_flush();
         if leader_ns > 0 {
-            self.run(Thread::Server, leader_ns).await;
+            self.run(CoreClaimant::Server, leader_ns).await;
         }
         self.flush_log(to, true).await;
         let release_ns = self.machine().log_time_ns(|rules| rules.release_cpu_ns);
-        self.run(Thread::Server, release_ns.max(1)).await;
+        self.run(CoreClaimant::Server, release_ns.max(1)).await;
         self.machine().release_log(self.id, to);
     }
 
@@ -316,13 +316,15 @@ impl Machine<'_> {
         debug_assert!(log.flushed <= log.inserted, "durable before it is inserted");
         let (flushed, tasks) = (log.flushed, &self.tasks);
         let is_uncovered = |waiting: &TaskId| tasks[waiting.0 as usize].appended > flushed;
-        if log.rules.grouping == Grouping::WriteGroup {
+        if log.rules.grouping == CommitGrouping::WriteGroup {
             // The next leader, regardless of later arrivals.
             log.leader = log.waiting.iter().copied().find(is_uncovered);
         }
         let mut woken = std::mem::take(&mut log.waiting);
         match log.rules.grouping {
-            Grouping::Relay => keep_asleep(&mut woken, &mut log.waiting, is_uncovered),
+            CommitGrouping::Relay => {
+                keep_uncovered_asleep(&mut woken, &mut log.waiting, is_uncovered)
+            }
             // PostgreSQL's `LWLockQueueSelf` puts sessions that wait until a lock is free at the head of its list.
             _ => woken.make_contiguous().reverse(),
         }
@@ -346,7 +348,7 @@ impl Machine<'_> {
 
 /// Keeps uncovered sessions asleep, except the last one, which is woken first; the covered sessions follow in order of
 /// arrival.
-fn keep_asleep(
+fn keep_uncovered_asleep(
     woken: &mut VecDeque<TaskId>,
     asleep: &mut VecDeque<TaskId>,
     is_uncovered: impl Fn(&TaskId) -> bool,
@@ -364,7 +366,7 @@ mod tests {
     #[test]
     fn whole_pages_are_written_round_and_round() {
         let rules = LogRules {
-            grouping: Grouping::Alone,
+            grouping: CommitGrouping::Alone,
             scripts: Vec::new(),
             page_bytes: 8192,
             first_sector: 100,
@@ -376,7 +378,7 @@ mod tests {
             flusher_period_ns: None,
             commit_delay: None,
         };
-        let log = Log {
+        let log = DatabaseLog {
             rules: &rules,
             commit_delay: None,
             unflushed: None,

@@ -10,7 +10,7 @@ use tierwise_work::TimeCategory;
 
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::Task;
+use crate::kernel::task::TaskHandle;
 use crate::stations::sync::SyncWrites;
 
 /// The replica. Positions are of the log.
@@ -39,7 +39,7 @@ impl LogReplica {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// The replica's thread waits until more of the log is durable than it has sent; for ever without a log.
     pub(crate) async fn await_log(&self) {
         while !self.machine().send_log(self.id) {
@@ -114,7 +114,7 @@ impl Machine<'_> {
 
 /// Sessions at the second log.
 #[derive(Debug)]
-pub(crate) struct SecondLog {
+pub(crate) struct SecondLogQueue {
     /// Every so manieth group syncs; none does for 0.
     every: u32,
     /// Groups since the last sync.
@@ -127,7 +127,7 @@ pub(crate) struct SecondLog {
     waiting: Vec<TaskId>,
 }
 
-impl SecondLog {
+impl SecondLogQueue {
     pub(crate) fn new(every: Option<u32>) -> Self {
         Self {
             every: every.unwrap_or(1),
@@ -149,7 +149,7 @@ impl SecondLog {
     }
 }
 
-impl Task<'_> {
+impl TaskHandle<'_> {
     /// Syncs the second log, or waits for another session's sync that begins later.
     pub(crate) async fn sync_second_log(&self, role: Role, script: u32) {
         if !self.machine().lead_or_join_second_log(self.id) {

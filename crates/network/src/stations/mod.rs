@@ -6,5 +6,5 @@ pub(crate) mod cores;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod log_replica;
-pub(crate) mod signals;
+pub(crate) mod session_signals;
 pub(crate) mod sync;

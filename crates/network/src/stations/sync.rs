@@ -10,11 +10,11 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::{SyncRequests, TimeCategory};
 
-use crate::block::storage::Owner;
+use crate::block::storage::RequestOwner;
 use crate::kernel::clock::TaskId;
 use crate::kernel::machine::Machine;
-use crate::kernel::task::{RequestWait, Task};
-use crate::stations::cores::Thread;
+use crate::kernel::task::{RequestWait, TaskHandle};
+use crate::stations::cores::CoreClaimant;
 
 /// Which writes a sync sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl SyncWrites {
     }
 }
 
-impl<'a> Task<'a> {
+impl<'a> TaskHandle<'a> {
     /// Waits until files of a role are durable.
     pub(crate) async fn sync(&self, role: Role, script: u32) {
         if self.program.work.scripts[script as usize].shared {
@@ -68,7 +68,7 @@ impl<'a> Task<'a> {
                 .flushes(role, recorded_flushes, !journal.is_empty());
         let wrote = self.write_data(&writes).await;
         if session && wrote && (flushes > 0 || !journal.is_empty()) {
-            self.run(Thread::Server, 1).await;
+            self.run(CoreClaimant::Server, 1).await;
         }
         self.write_journal(role, blocks, activity).await;
         // ext4's fast commits are written by the caller, and flushed once, after the record.
@@ -125,7 +125,7 @@ impl<'a> Task<'a> {
 impl Machine<'_> {
     /// Sends a request that a task will wait for.
     pub(crate) fn send_for(&mut self, id: TaskId, role: Role, op: Op, sector: u64, sectors: u32) {
-        let (owner, place) = (Owner::Task(id), (sector, sectors));
+        let (owner, place) = (RequestOwner::Task(id), (sector, sectors));
         let sent = self.storage.send(&mut self.clock, owner, role, op, place);
         self.task(id).outstanding += sent;
     }
@@ -133,7 +133,7 @@ impl Machine<'_> {
     /// Lets a sync wait for writes of its files under way.
     fn await_write_back(&mut self, id: TaskId, writes: &SyncWrites) {
         if let SyncWrites::Recorded { role, script } = *writes {
-            let range = range(&self.program.work.scripts[script as usize]);
+            let range = synced_range(&self.program.work.scripts[script as usize]);
             let under_way = self.pages.flusher.wait_for(id, role, range);
             self.task(id).outstanding += under_way;
         }
@@ -171,7 +171,7 @@ impl Machine<'_> {
                     return Some(*write);
                 }
                 let recorded = script.writes.len() as u64;
-                let (first, end) = range(script);
+                let (first, end) = synced_range(script);
                 let from = (*cursor - recorded).max(first);
                 let run = self.pages.dirty.next_dirty(role, from, end)?;
                 *cursor = recorded + run.0 + u64::from(run.1);
@@ -182,7 +182,7 @@ impl Machine<'_> {
 }
 
 /// First sector and end of the range a sync covers; everything where the work does not say.
-fn range(script: &SyncRequests) -> (u64, u64) {
+fn synced_range(script: &SyncRequests) -> (u64, u64) {
     match script.range.1 {
         0 => (0, u64::MAX),
         _ => script.range,

@@ -1,7 +1,7 @@
 //! Transactions that arrive at a rate, whether those before are done or not.
 
-use tierwise_network::{Mode, Outcome, Scenario, replay};
-use tierwise_work::{Delay, Grouping, Step, Work};
+use tierwise_network::{Outcome, ReplayMode, Scenario, replay};
+use tierwise_work::{CommitGrouping, Delay, Step, Work};
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, update, work};
 
@@ -18,7 +18,7 @@ fn answered(rate_per_s: f64) -> Outcome {
         rate_per_s: Some(rate_per_s),
         ..all_on(memory(20.0), 20 * SECOND, 1)
     };
-    replay(&work(2, &steps, Grouping::LeaderFollower), &scenario).expect("it runs")
+    replay(&work(2, &steps, CommitGrouping::LeaderFollower), &scenario).expect("it runs")
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn think_time_between_transactions_is_left_out() {
         rate_per_s: Some(100.0),
         ..all_on(memory(20.0), 20 * SECOND, 1)
     };
-    let clients = work(2, &[think, cpu(1000)], Grouping::LeaderFollower);
+    let clients = work(2, &[think, cpu(1000)], CommitGrouping::LeaderFollower);
     let answer = replay(&clients, &scenario).expect("it runs");
     let rate = answer.transactions as f64 / answer.elapsed_s;
     assert!((90.0..110.0).contains(&rate), "{rate}");
@@ -64,11 +64,11 @@ fn think_time_between_transactions_is_left_out() {
 
 #[test]
 fn a_rate_that_is_none_is_refused() {
-    let clients = work(2, &[cpu(1000)], Grouping::LeaderFollower);
+    let clients = work(2, &[cpu(1000)], CommitGrouping::LeaderFollower);
     for (rate_per_s, mode) in [
-        (0.0, Mode::Steady { span_ns: SECOND }),
-        (f64::NAN, Mode::Steady { span_ns: SECOND }),
-        (10.0, Mode::Once),
+        (0.0, ReplayMode::Steady { span_ns: SECOND }),
+        (f64::NAN, ReplayMode::Steady { span_ns: SECOND }),
+        (10.0, ReplayMode::Once),
     ] {
         let scenario = Scenario {
             rate_per_s: Some(rate_per_s),
@@ -84,7 +84,7 @@ fn a_rate_that_is_none_is_refused() {
 const CLIENTS: u32 = 4;
 
 fn counted(enough: Option<u64>) -> Outcome {
-    let work = work(CLIENTS, &update(200), Grouping::LeaderFollower);
+    let work = work(CLIENTS, &update(200), CommitGrouping::LeaderFollower);
     let scenario = Scenario {
         enough,
         ..all_on(memory(300.0), 5 * SECOND, 1)
@@ -117,7 +117,7 @@ fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
         time_ns: 100_000,
         client: true,
     };
-    let mut work = work(10, &[cpu(50), asks], Grouping::LeaderFollower);
+    let mut work = work(10, &[cpu(50), asks], CommitGrouping::LeaderFollower);
     for (index, session) in work.sessions.iter_mut().enumerate() {
         session.client = client(index as u32);
     }
@@ -164,7 +164,7 @@ fn a_transaction_begins_with_its_first_request() {
         time_ns: MS,
         timer: false,
     });
-    let work = work(1, &[away, cpu(100)], Grouping::Exclusive);
+    let work = work(1, &[away, cpu(100)], CommitGrouping::Exclusive);
     let outcome = replay(&work, &all_on(memory(20.0), SECOND, 1)).expect("a sound work");
     let latency_us = outcome.latency.p50_us;
     assert!((99.0..110.0).contains(&latency_us), "{latency_us}");

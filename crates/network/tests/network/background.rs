@@ -1,9 +1,11 @@
 //! What no client waits for, and what it costs them.
 
-use tierwise_network::{Mode, Outcome, Scenario, replay};
+use tierwise_network::{Outcome, ReplayMode, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::constants::REQUEST_CPU_NS;
-use tierwise_work::{Delay, EmulatedPath, Grouping, Pace, Session, Step, SyncRequests, Work};
+use tierwise_work::{
+    CommitGrouping, Delay, EmulatedPath, Session, Step, SyncRequests, TurnPace, Work,
+};
 
 use crate::support::{
     MS, SECOND, all_on, cpu, memory, memory_text, session, shipped, update, work,
@@ -20,7 +22,7 @@ fn written(outcome: &Outcome, role: Role) -> u64 {
 
 /// Clients that commit, and a checkpoint a second that writes 4 MiB at random and syncs.
 fn with_checkpoints() -> Work {
-    let mut work = work(4, &update(200), Grouping::LeaderFollower);
+    let mut work = work(4, &update(200), CommitGrouping::LeaderFollower);
     let page = |index: u64| Step::Write {
         role: Role::Data,
         sector: index * 7919 % 100_000 * 16,
@@ -42,7 +44,7 @@ fn with_checkpoints() -> Work {
     let checkpointer = session("checkpointer", 1, &steps);
     work.sessions.push(Session {
         class: ThreadClass::Background,
-        pace: Pace::Time,
+        pace: TurnPace::Time,
         starts: vec![0],
         ..checkpointer
     });
@@ -78,7 +80,7 @@ fn what_is_written_and_never_synced_reaches_the_device_after_half_a_minute() {
             sectors: 2048,
         },
     ];
-    let work = work(1, &steps, Grouping::Alone);
+    let work = work(1, &steps, CommitGrouping::Alone);
     let short = answer(&work, &all_on(memory(10.0), 10 * SECOND, 1));
     assert_eq!(written(&short, Role::Temp), 0);
     let long = answer(&work, &all_on(memory(10.0), 60 * SECOND, 1));
@@ -99,7 +101,7 @@ fn writers_wait_for_the_device_when_memory_is_full_of_dirty_pages() {
             ]
         })
         .collect();
-    let mut work = work(1, &steps, Grouping::Alone);
+    let mut work = work(1, &steps, CommitGrouping::Alone);
     work.memory_bytes = 512 << 20;
     let slow = answer(&work, &all_on(shipped("hdd-7k2"), 20 * SECOND, 1));
     let rate = written(&slow, Role::Data) as f64 / slow.elapsed_s / 1e6;
@@ -124,7 +126,7 @@ fn forgotten_pages_are_never_written() {
             sectors: file.2,
         },
     ];
-    let work = work(1, &steps, Grouping::Alone);
+    let work = work(1, &steps, CommitGrouping::Alone);
     let outcome = answer(&work, &all_on(memory(10.0), 60 * SECOND, 1));
     assert_eq!(written(&outcome, Role::Temp), 0);
 }
@@ -141,7 +143,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
         sector: 0,
         sectors: 8,
     }];
-    let mut work = work(1, &steps, Grouping::Alone);
+    let mut work = work(1, &steps, CommitGrouping::Alone);
     work.devices[0].path = Some(EmulatedPath {
         latency_ns: 40_000,
         added_ns: Vec::new(),
@@ -167,7 +169,7 @@ fn a_disk_like_one_that_was_up_has_its_path() {
         latency_ns,
         added_ns: Vec::new(),
     };
-    let mut work = work(1, &steps, Grouping::Alone);
+    let mut work = work(1, &steps, CommitGrouping::Alone);
     work.devices[0].path = Some(path(90_000));
     work.paths = vec![(memory_text(2.0), path(30_000))];
     let read_us = |latency_us: f64| {
@@ -196,7 +198,7 @@ fn a_path_takes_longer_with_more_requests_outstanding() {
     });
     let steps = [read, sender];
     let rate = |clients: u32, emulated: bool| {
-        let mut work = work(clients, &steps, Grouping::Alone);
+        let mut work = work(clients, &steps, CommitGrouping::Alone);
         work.devices[0].path = Some(EmulatedPath {
             latency_ns: 20_000,
             added_ns: vec![(1, 0), (3, 60_000)],
@@ -225,7 +227,7 @@ fn other_programs_take_their_part_of_the_cores() {
         time_ns: 1000,
         timer: false,
     });
-    let mut work = work(10, &[cpu(200), pause], Grouping::Alone);
+    let mut work = work(10, &[cpu(200), pause], CommitGrouping::Alone);
     let scenario = all_on(memory(0.0), 4 * SECOND, 1);
     let alone = answer(&work, &scenario);
     work.foreign_cpu_share = 0.6;
@@ -240,7 +242,7 @@ const MEBIBYTE: u32 = 2048;
 
 fn once(work: &Work, profile: tierwise_device::Profile) -> Outcome {
     let scenario = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         ..all_on(profile, SECOND, 1)
     };
     replay(work, &scenario).expect("a scenario that can be")
@@ -260,7 +262,7 @@ fn write(sector: u64, sectors: u32) -> Step {
 
 /// One session that does this once.
 fn once_work(steps: &[Step]) -> Work {
-    let mut work = work(1, steps, Grouping::Alone);
+    let mut work = work(1, steps, CommitGrouping::Alone);
     work.sessions[0].turns.truncate(1);
     work
 }

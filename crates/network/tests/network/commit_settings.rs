@@ -4,7 +4,7 @@ use crate::support::{MS, SECOND, all_on, close, cpu, memory, session, update, wo
 use tierwise_network::{CommitSettings, DelayOption, Outcome, RoleIo, UnflushedCommits, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    CommitDelay, Grouping, Pace, Session, Step, SyncRequests, TimeCategory, Turn, Work,
+    CommitDelay, CommitGrouping, Session, Step, SyncRequests, TimeCategory, Turn, TurnPace, Work,
 };
 
 const SYNC_LOG: Step = Step::Sync {
@@ -43,7 +43,7 @@ fn io(outcome: &Outcome, role: Role) -> RoleIo {
 #[test]
 fn commits_that_do_not_wait_take_their_processor_time_alone() {
     // 0.2 ms a transaction; with its own write of the log, the 0.004 ms of that too.
-    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let one = work(1, &update(200), CommitGrouping::LeaderFollower);
     let without = answer(&one, unflushed(200_000, false));
     close(rate(&without), 5000.0, 0.01);
     close(
@@ -56,7 +56,11 @@ fn commits_that_do_not_wait_take_their_processor_time_alone() {
         assert!(share.is_none_or(|share| share.1 == 0.0), "{share:?}");
     }
     // Two cores of 0.2 ms each, however many clients there are.
-    for grouping in [Grouping::Relay, Grouping::WriteGroup, Grouping::Alone] {
+    for grouping in [
+        CommitGrouping::Relay,
+        CommitGrouping::WriteGroup,
+        CommitGrouping::Alone,
+    ] {
         let ten = work(10, &update(200), grouping);
         close(rate(&answer(&ten, unflushed(200_000, false))), 1e4, 0.02);
     }
@@ -64,7 +68,7 @@ fn commits_that_do_not_wait_take_their_processor_time_alone() {
 
 #[test]
 fn the_log_is_flushed_periodically_with_all_its_bytes() {
-    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let one = work(1, &update(200), CommitGrouping::LeaderFollower);
     let outcome = answer(&one, unflushed(200_000, false));
     // 5,000 times 600 bytes a second, and less than two pages more for each of the 5 flushes.
     let bytes = io(&outcome, Role::Log).written_bytes as f64 / outcome.elapsed_s;
@@ -75,7 +79,7 @@ fn the_log_is_flushed_periodically_with_all_its_bytes() {
 
 #[test]
 fn a_flusher_that_is_slower_than_its_period_flushes_again_and_again() {
-    let one = work(1, &update(200), Grouping::LeaderFollower);
+    let one = work(1, &update(200), CommitGrouping::LeaderFollower);
     let outcome = answer(&one, unflushed(1000, false));
     close(rate(&outcome), 5000.0, 0.01);
     close(outcome.commits_per_flush, 40.0, 0.05);
@@ -95,7 +99,7 @@ fn a_sync_of_the_log_flushes_what_no_commit_waited_for() {
     // Each tenth transaction syncs the log, as a checkpoint of SQLite does: 0.2 ms each, and one write of 8 ms.
     let mut steps: Vec<Step> = update(200).repeat(10);
     steps.push(SYNC_LOG);
-    let mut one = work(1, &steps, Grouping::Exclusive);
+    let mut one = work(1, &steps, CommitGrouping::Exclusive);
     one.scripts = vec![SyncRequests {
         flushes: 1,
         ..SyncRequests::default()
@@ -112,7 +116,7 @@ fn a_second_log_is_synced_by_each_so_manieth_group() {
         role: Role::Archive,
         script: 0,
     };
-    let mut one = work(1, &[cpu(200), sync], Grouping::Alone);
+    let mut one = work(1, &[cpu(200), sync], CommitGrouping::Alone);
     one.log = None;
     one.devices[0].roles.push((Role::Archive, 1 << 26, 1 << 22));
     one.footprints.push((Role::Archive, 1 << 22));
@@ -136,7 +140,7 @@ fn a_second_log_is_synced_by_each_so_manieth_group() {
 
 #[test]
 fn commits_need_not_wait_for_the_replica() {
-    let mut copied = work(1, &update(200), Grouping::LeaderFollower);
+    let mut copied = work(1, &update(200), CommitGrouping::LeaderFollower);
     copied.scripts = vec![SyncRequests {
         writes: vec![(1 << 20, 16)],
         flushes: 1,
@@ -172,7 +176,7 @@ fn commits_need_not_wait_for_the_replica() {
 
 #[test]
 fn the_wait_for_more_commits_can_be_set_and_unset() {
-    let mut one = work(1, &update(200), Grouping::LeaderFollower);
+    let mut one = work(1, &update(200), CommitGrouping::LeaderFollower);
     let delay = |time_us| CommitSettings {
         commit_delay: Some(DelayOption {
             time_us,
@@ -198,7 +202,7 @@ fn the_wait_for_more_commits_can_be_set_and_unset() {
 
 #[test]
 fn a_setting_of_what_was_not_recorded_is_refused() {
-    let mut one = work(1, &update(200), Grouping::LeaderFollower);
+    let mut one = work(1, &update(200), CommitGrouping::LeaderFollower);
     let refused = |work: &Work, commits| {
         let scenario = tierwise_network::Scenario {
             commits,
@@ -217,6 +221,8 @@ fn a_setting_of_what_was_not_recorded_is_refused() {
     };
     assert!(refused(&one, local).contains("replica"));
     assert!(refused(&one, unflushed(0, false)).contains("without a pause"));
+    one.replica_elsewhere = true;
+    assert!(refused(&one, unflushed(1000, false)).contains("replica elsewhere"));
     one.log = None;
     assert!(refused(&one, unflushed(1000, false)).contains("waits for the log"));
     let least = CommitSettings {
@@ -234,7 +240,7 @@ fn the_least_log_is_a_page_for_each_flush() {
     };
     let mut steps = update(200);
     steps[1] = Step::Append { size_bytes: 90_000 };
-    let one = work(1, &steps, Grouping::LeaderFollower);
+    let one = work(1, &steps, CommitGrouping::LeaderFollower);
     let written = |commits| {
         let outcome = answer(&one, commits);
         close(rate(&outcome), 1e3 / 8.21, 0.01);
@@ -255,7 +261,7 @@ fn pages_that_no_client_writes_are_left_out_with_their_syncs() {
         role: Role::Data,
         script: 0,
     };
-    let mut one = work(1, &[cpu(200), write], Grouping::LeaderFollower);
+    let mut one = work(1, &[cpu(200), write], CommitGrouping::LeaderFollower);
     one.scripts = vec![SyncRequests {
         writes: vec![(0, 16)],
         flushes: 1,
@@ -268,7 +274,7 @@ fn pages_that_no_client_writes_are_left_out_with_their_syncs() {
     };
     one.sessions.push(Session {
         class: ThreadClass::Background,
-        pace: Pace::Time,
+        pace: TurnPace::Time,
         turns: checkpointer.turns.iter().map(silent).collect(),
         starts: vec![0],
         ..checkpointer

@@ -2,7 +2,7 @@
 
 use tierwise_network::replay;
 use tierwise_work::constants::{COLD_MOST, HANDED_OVER_NS};
-use tierwise_work::{Coldness, Delay, Grouping, Step, Work};
+use tierwise_work::{ColdCoreCost, CommitGrouping, Delay, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, exponential, memory, work};
 
@@ -25,7 +25,7 @@ fn closed_rate(customers: u32, away_s: f64, service_s: f64, servers: u32) -> f64
 /// Rate of customers that are away and then need a core, each time for another time.
 fn replayed_rate(customers: u32, away_ns: f64, service_ns: f64, cores: u32) -> f64 {
     const TURNS: u32 = 20_000;
-    let mut made = work(customers, &[cpu(1), cpu(1)], Grouping::Alone);
+    let mut made = work(customers, &[cpu(1), cpu(1)], CommitGrouping::Alone);
     for (number, session) in (0..).zip(&mut made.sessions) {
         let away = exponential(away_ns, TURNS, number);
         let needs = exponential(service_ns, TURNS, number + 100);
@@ -64,7 +64,7 @@ fn cores_give_the_rate_of_a_birth_death_chain() {
 
 #[test]
 fn a_long_run_gives_way_after_its_slice() {
-    let mut made = work(2, &[cpu(100)], Grouping::Alone);
+    let mut made = work(2, &[cpu(100)], CommitGrouping::Alone);
     made.sessions[1] = crate::support::session("long", 10, &[cpu(50_000)]);
     let mut scenario = all_on(memory(0.0), 4 * SECOND, 1);
     scenario.cores = 1;
@@ -83,19 +83,19 @@ fn a_run_costs_more_on_a_core_that_was_idle_and_as_much_as_recorded_in_the_recor
     let turn_us = |cold_factor: Option<f64>| {
         let made = Work {
             cold_factor,
-            ..work(1, &[cpu(100), pause], Grouping::Alone)
+            ..work(1, &[cpu(100), pause], CommitGrouping::Alone)
         };
         let outcome = replay(&made, &all_on(memory(0.0), 20 * SECOND, 1)).expect("sound work");
         2.0 * outcome.busy_share * outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    let mut pause = Coldness::default();
+    let mut pause = ColdCoreCost::default();
     pause.idle(10_000_000);
     let cold = 1.0 + pause.pay(100_000.0) / 100_000.0;
     assert!((1.4..1.0 + COLD_MOST.get()).contains(&cold), "{cold}");
     assert!((turn_us(None) - 100.0).abs() < 1.0);
     assert!((turn_us(Some(1.0)) - 100.0 * cold).abs() < 1.0);
     let warm = 100.0 / 1.5;
-    let mut pause = Coldness::default();
+    let mut pause = ColdCoreCost::default();
     pause.idle(10_000_000);
     let expected = warm + pause.pay(warm * 1e3) / 1e3;
     assert!((turn_us(Some(1.5)) - expected).abs() < 1.0);
@@ -115,7 +115,7 @@ fn turn_us(cores: u32, device_us: f64) -> f64 {
     steps.push(wait);
     let made = Work {
         cold_factor: Some(1.0),
-        ..work(1, &steps, Grouping::Alone)
+        ..work(1, &steps, CommitGrouping::Alone)
     };
     let mut scenario = all_on(memory(0.0), 20 * SECOND, 1);
     scenario.cores = cores;

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use tierwise_device::volume::{InstanceBurst, InstanceLimits};
-use tierwise_device::{Library, Profile};
-use tierwise_network::{Instance, Mode, Outcome, Program, Scenario, replay, run_together};
+use tierwise_device::{Profile, ProfileLibrary};
+use tierwise_network::{
+    InstanceScenario, Outcome, Program, ReplayMode, Scenario, replay, run_scenarios_together,
+};
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, Step, Work};
+use tierwise_work::{CommitGrouping, Step, Work};
 
 use crate::support::{SECOND, all_on, close, cpu, memory, shipped, update, work};
 
 const SPAN_NS: u64 = 5 * SECOND;
 
 fn program(clients: u32, steps: &[Step]) -> Program {
-    let work = work(clients, steps, Grouping::LeaderFollower);
-    Program::new(work, &Library::default()).expect("it can be replayed")
+    let work = work(clients, steps, CommitGrouping::LeaderFollower);
+    Program::new(work, &ProfileLibrary::default()).expect("it can be replayed")
 }
 
 /// All roles on one device, which every database names so shares.
@@ -39,8 +41,8 @@ fn one_database_alone_on_a_shared_device_runs_as_on_its_own() {
         let own = all_on(shipped(device), SPAN_NS, 3);
         let shared = shared_on(shipped(device), 3);
         assert_eq!(
-            run_together(&[(&program, own)]),
-            run_together(&[(&program, shared)]),
+            run_scenarios_together(&[(&program, own)]),
+            run_scenarios_together(&[(&program, shared)]),
             "{device}"
         );
     }
@@ -51,10 +53,12 @@ fn databases_with_devices_of_their_own_do_not_disturb_each_other() {
     let (one, other) = (program(4, &update(100)), program(2, &update(300)));
     let alone = |program| {
         let own = all_on(shipped("hdd-7k2"), SPAN_NS, 1);
-        run_together(&[(program, own)]).expect("it runs").remove(0)
+        run_scenarios_together(&[(program, own)])
+            .expect("it runs")
+            .remove(0)
     };
     let own = || all_on(shipped("hdd-7k2"), SPAN_NS, 1);
-    let both = run_together(&[(&one, own()), (&other, own())]).expect("they run");
+    let both = run_scenarios_together(&[(&one, own()), (&other, own())]).expect("they run");
     assert_eq!(both, [alone(&one), alone(&other)]);
 }
 
@@ -64,7 +68,7 @@ fn databases_that_wait_for_one_device_get_like_shares_of_it() {
     let on = |databases: usize| {
         let scenario = || shared_on(shipped("ssd-sata-consumer"), 1);
         let all: Vec<_> = (0..databases).map(|_| (&program, scenario())).collect();
-        rates(&run_together(&all).expect("they run"))
+        rates(&run_scenarios_together(&all).expect("they run"))
     };
     let alone = on(1)[0] as f64;
     for databases in [2, 4] {
@@ -84,8 +88,9 @@ fn a_device_that_is_never_busy_is_as_good_as_two() {
         &[cpu(2_000), Step::Append { size_bytes: 600 }, Step::Commit],
     );
     let scenario = || shared_on(memory(20.0), 1);
-    let alone = rates(&run_together(&[(&program, scenario())]).expect("it runs"))[0];
-    let both = run_together(&[(&program, scenario()), (&program, scenario())]).expect("they run");
+    let alone = rates(&run_scenarios_together(&[(&program, scenario())]).expect("it runs"))[0];
+    let both = run_scenarios_together(&[(&program, scenario()), (&program, scenario())])
+        .expect("they run");
     for rate in rates(&both) {
         assert!(rate.abs_diff(alone) * 100 <= alone, "{rate} of {alone}");
     }
@@ -95,10 +100,10 @@ fn a_device_that_is_never_busy_is_as_good_as_two() {
 fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
     let program = program(1, &update(100));
     let once = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         ..shared_on(shipped("hdd-7k2"), 1)
     };
-    let refused = run_together(&[
+    let refused = run_scenarios_together(&[
         (&program, shared_on(shipped("hdd-7k2"), 1)),
         (&program, once),
     ]);
@@ -109,21 +114,21 @@ fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
     let all: Vec<_> = (0..many)
         .map(|_| (&program, shared_on(shipped("hdd-7k2"), 1)))
         .collect();
-    let (index, error) = run_together(&all).expect_err("it is full");
+    let (index, error) = run_scenarios_together(&all).expect_err("it is full");
     assert!(index > 1, "{index}");
     assert!(error.message.contains("holds"), "{}", error.message);
 }
 
 // A machine's limits hold for all its network volumes together, and for nothing else.
 
-fn limited(limits: InstanceLimits) -> Instance {
-    Instance {
+fn limited(limits: InstanceLimits) -> InstanceScenario {
+    InstanceScenario {
         limits,
         recorded: Vec::new(),
     }
 }
 
-fn limits(iops: f64) -> Instance {
+fn limits(iops: f64) -> InstanceScenario {
     limited(InstanceLimits {
         iops,
         mb_per_s: 1000.0,
@@ -141,12 +146,12 @@ fn readers() -> Work {
     work(
         64,
         &[read(Role::Data), read(Role::Temp), cpu(4)],
-        Grouping::LeaderFollower,
+        CommitGrouping::LeaderFollower,
     )
 }
 
 /// Data and temporary files each on a device of this kind.
-fn two(profile: &str, instance: Option<Instance>) -> Scenario {
+fn two(profile: &str, instance: Option<InstanceScenario>) -> Scenario {
     Scenario {
         devices: vec![None, Some(shipped(profile)), Some(shipped(profile))],
         placement: vec![(Role::Data, 1), (Role::Temp, 2)],
@@ -196,7 +201,7 @@ fn a_recorded_device_stands_behind_the_gate_if_it_is_a_volume() {
         devices: vec![None::<Profile>],
         ..two(
             "volume-aws-gp3",
-            Some(Instance {
+            Some(InstanceScenario {
                 recorded,
                 ..limits(500.0)
             }),
@@ -235,7 +240,7 @@ fn impossible_limits_are_refused() {
 
 #[test]
 fn commits_of_a_consumer_ssd_are_slower_after_long_use() {
-    let commits = work(4, &update(100), Grouping::LeaderFollower);
+    let commits = work(4, &update(100), CommitGrouping::LeaderFollower);
     let rate = |worn| {
         let scenario = Scenario {
             worn,
@@ -250,10 +255,10 @@ fn commits_of_a_consumer_ssd_are_slower_after_long_use() {
 
 #[test]
 fn what_does_not_wear_and_what_was_recorded_stay_as_they_were() {
-    let commits = work(4, &update(100), Grouping::LeaderFollower);
+    let commits = work(4, &update(100), CommitGrouping::LeaderFollower);
     for scenario in [
         all_on(memory(20.0), SPAN_NS, 0),
-        Scenario::recorded(1, 2, Mode::Steady { span_ns: SPAN_NS }, 0),
+        Scenario::recorded(1, 2, ReplayMode::Steady { span_ns: SPAN_NS }, 0),
     ] {
         let worn = Scenario {
             worn: true,
@@ -277,8 +282,8 @@ fn demands_are_what_a_transaction_asks() {
         }),
     ];
     let program = Program::new(
-        work(4, &steps, Grouping::LeaderFollower),
-        &Library::default(),
+        work(4, &steps, CommitGrouping::LeaderFollower),
+        &ProfileLibrary::default(),
     );
     let found = program.expect("sound work").summary().demands;
     let about = |found: f64, expected: f64| {
@@ -294,7 +299,7 @@ fn demands_are_what_a_transaction_asks() {
 
 #[test]
 fn limits_are_read_from_json_and_other_keys_refused() {
-    let read = |text: &str| serde_json::from_str::<Instance>(text);
+    let read = |text: &str| serde_json::from_str::<InstanceScenario>(text);
     let burst = r#"{"iops": 8000, "mb_per_s": 200, "time_s": 1800}"#;
     let text = format!(r#"{{"iops": 4000, "mb_per_s": 100.5, "burst": {burst}, "recorded": [1]}}"#);
     let instance = read(&text).expect("limits");

@@ -1,9 +1,9 @@
 //! Commits on devices whose times are known: what follows from physics, and what was measured of real ones.
 
-use tierwise_network::{Mode, Outcome, RoleIo, Scenario, replay};
+use tierwise_network::{Outcome, ReplayMode, RoleIo, Scenario, replay};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    CommitDelay, Delay, Grouping, Session, Step, SyncRequests, TimeCategory, Turn, Work,
+    CommitDelay, CommitGrouping, Delay, Session, Step, SyncRequests, TimeCategory, Turn, Work,
 };
 
 use crate::support::{
@@ -22,7 +22,7 @@ fn answer(work: &Work, scenario: &Scenario) -> Outcome {
 
 #[test]
 fn one_client_commits_once_a_revolution() {
-    let work = work(1, &update(200), Grouping::LeaderFollower);
+    let work = work(1, &update(200), CommitGrouping::LeaderFollower);
     close(
         rate(&work, &all_on(shipped("hdd-7k2"), 20 * SECOND, 1)),
         120.0,
@@ -32,7 +32,7 @@ fn one_client_commits_once_a_revolution() {
 
 #[test]
 fn an_emulated_disk_without_a_volatile_cache_is_sent_no_flush() {
-    let work = work(1, &update(200), Grouping::Alone);
+    let work = work(1, &update(200), CommitGrouping::Alone);
     let flushes = |profile: &str, emulated: bool, emulated_flushes: bool| {
         let scenario = Scenario {
             emulated,
@@ -53,7 +53,7 @@ fn an_emulated_disk_without_a_volatile_cache_is_sent_no_flush() {
 fn ten_clients_share_flushes() {
     // Ten clients at an 8 ms flush: who commits meanwhile takes part in the next, so that half of them, and those
     // who arrive while it is on its way, are in each; 4.6 were measured.
-    let work = work(10, &update(209), Grouping::LeaderFollower);
+    let work = work(10, &update(209), CommitGrouping::LeaderFollower);
     let outcome = answer(&work, &all_on(memory(8000.0), 20 * SECOND, 1));
     assert!(
         (4.0..5.5).contains(&outcome.commits_per_flush),
@@ -69,7 +69,7 @@ fn ten_clients_share_syncs_of_a_second_log() {
         role: Role::Archive,
         script: 0,
     };
-    let mut shared = work(10, &[cpu(200), sync], Grouping::Alone);
+    let mut shared = work(10, &[cpu(200), sync], CommitGrouping::Alone);
     shared.log = None;
     let place = (Role::Archive, 1 << 26, 1 << 22);
     shared.devices[0].roles.push(place);
@@ -99,7 +99,7 @@ fn ten_clients_share_syncs_of_a_second_log() {
 #[test]
 fn what_comes_while_the_leader_writes_waits_for_the_next_flush() {
     // Two clients on two cores: while one writes for a millisecond, the other does all of its own work and commits.
-    let mut work = work(2, &update(200), Grouping::LeaderFollower);
+    let mut work = work(2, &update(200), CommitGrouping::LeaderFollower);
     if let Some(log) = &mut work.log {
         log.leader_cpu_ns = 1_000_000;
     }
@@ -115,17 +115,17 @@ fn what_comes_while_the_leader_writes_waits_for_the_next_flush() {
 fn without_grouping_each_commit_waits_for_its_own_write() {
     let work = |grouping| work(10, &update(200), grouping);
     let disk = || all_on(shipped("hdd-7k2"), 10 * SECOND, 1);
-    let alone = rate(&work(Grouping::Alone), &disk());
-    let grouped = rate(&work(Grouping::LeaderFollower), &disk());
+    let alone = rate(&work(CommitGrouping::Alone), &disk());
+    let grouped = rate(&work(CommitGrouping::LeaderFollower), &disk());
     assert!(grouped > 2.0 * alone, "{grouped} {alone}");
-    for other in [Grouping::Relay, Grouping::WriteGroup] {
+    for other in [CommitGrouping::Relay, CommitGrouping::WriteGroup] {
         close(rate(&work(other), &disk()), grouped, 0.25);
     }
 }
 
 #[test]
 fn a_processor_bound_run_is_bound_by_cores() {
-    let work = work(10, &update(200), Grouping::LeaderFollower);
+    let work = work(10, &update(200), CommitGrouping::LeaderFollower);
     let mut scenario = all_on(memory(0.0), 2 * SECOND, 1);
     let two = answer(&work, &scenario);
     assert!(two.busy_share > 0.99);
@@ -149,7 +149,7 @@ fn a_processor_bound_run_is_bound_by_cores() {
 #[test]
 fn a_lock_with_one_key_lets_one_commit_at_a_time() {
     let steps = [&[Step::Lock { lock: 0 }][..], &update(200)].concat();
-    let mut work = work(10, &steps, Grouping::LeaderFollower);
+    let mut work = work(10, &steps, CommitGrouping::LeaderFollower);
     work.locks = vec![hot_lock(1)];
     let disk = all_on(memory(8000.0), 20 * SECOND, 1);
     close(rate(&work, &disk), 1000.0 / 8.2, 0.03);
@@ -159,7 +159,7 @@ fn a_lock_with_one_key_lets_one_commit_at_a_time() {
 
 #[test]
 fn more_clients_commit_more_as_long_as_the_log_is_what_they_wait_for() {
-    let work = work(10, &update(20), Grouping::LeaderFollower);
+    let work = work(10, &update(20), CommitGrouping::LeaderFollower);
     let mut scenario = all_on(memory(4000.0), 10 * SECOND, 1);
     let rates = [5, 10, 20, 40].map(|clients| {
         scenario.clients = Some(clients);
@@ -207,7 +207,7 @@ fn group_commit_rate(customers: usize, think_s: f64, flush_s: f64) -> f64 {
 fn group_commit_gives_the_rate_of_its_markov_chain() {
     const TURNS: u32 = 20_000;
     for (customers, think_us, flush_us) in [(4, 1_000.0, 500.0), (16, 3_000.0, 400.0)] {
-        let mut made = work(customers, &[cpu(1)], Grouping::LeaderFollower);
+        let mut made = work(customers, &[cpu(1)], CommitGrouping::LeaderFollower);
         for (number, session) in (0..).zip(&mut made.sessions) {
             let thinks = exponential(think_us * 1e3, TURNS, number);
             let steps = thinks.into_iter().flat_map(|time_ns| {
@@ -233,7 +233,7 @@ fn group_commit_gives_the_rate_of_its_markov_chain() {
 
 /// Clients that commit, and one who copies their log: each flush of the copy is one write.
 fn copied(clients: u32, waited_for: bool) -> Work {
-    let mut work = work(clients, &update(200), Grouping::LeaderFollower);
+    let mut work = work(clients, &update(200), CommitGrouping::LeaderFollower);
     work.scripts = vec![SyncRequests {
         writes: vec![(1 << 20, 16)],
         flushes: 1,
@@ -272,7 +272,7 @@ fn one_client_waits_for_both_one_after_the_other() {
     let both = replica_rate(&copied(1, true));
     assert!((both / (1000.0 / 8.27) - 1.0).abs() < 0.01, "{both}");
     let unwaited = replica_rate(&copied(1, false));
-    let none = replica_rate(&work(1, &update(200), Grouping::LeaderFollower));
+    let none = replica_rate(&work(1, &update(200), CommitGrouping::LeaderFollower));
     assert!((unwaited / none - 1.0).abs() < 0.02, "{unwaited} {none}");
 }
 
@@ -290,7 +290,7 @@ fn many_clients_share_flushes_of_the_copy_too() {
 fn the_copy_goes_on_as_long_as_there_are_clients() {
     // More commits than recorded cycles of the copy.
     let scenario = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         ..all_on(memory(100.0), MS, 1)
     };
     assert_eq!(answer(&copied(2, true), &scenario).transactions, 100);
@@ -332,7 +332,7 @@ fn outcome(siblings: u32) -> Outcome {
 }
 
 fn outcome_on(siblings: u32, latency_us: f64) -> Outcome {
-    let mut work = work(8, &update(200), Grouping::LeaderFollower);
+    let mut work = work(8, &update(200), CommitGrouping::LeaderFollower);
     if let Some(log) = &mut work.log {
         log.commit_delay = Some(CommitDelay {
             time_ns: (DELAY_MS * 1e6) as u32,

@@ -1,10 +1,12 @@
 //! Reads under another size of memory.
 
 use proptest::prelude::*;
-use tierwise_network::{MissAssumption, Mode, Outcome, Scenario, replay};
+use tierwise_network::{MissAssumption, Outcome, ReplayMode, Scenario, replay};
 use tierwise_recording::PAGE_BYTES;
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, PageCache, ReadCpu, ReadReuse, Reuse, Step, Work};
+use tierwise_work::{
+    CommitGrouping, PageCache, ReadCpu, ReadReuse, ReuseDistanceClass, Step, Work,
+};
 
 use crate::support::{all_on, cpu, memory, work};
 
@@ -19,7 +21,7 @@ fn reader(uses: &[Use]) -> Work {
     for (&(pages, found), place) in uses.iter().zip(0..) {
         let (role, sector, sectors) = (Role::Data, place * 4096, 8);
         steps.push(Step::Reuse(ReadReuse::cached(
-            pages.map_or(Reuse::UNKNOWN, Reuse::after),
+            pages.map_or(ReuseDistanceClass::UNKNOWN, ReuseDistanceClass::after),
         )));
         steps.push(if found {
             Step::CachedRead {
@@ -44,13 +46,13 @@ fn reader(uses: &[Use]) -> Work {
             most_bytes: 50 * MIB,
             ..PageCache::default()
         },
-        ..work(1, &steps, Grouping::Alone)
+        ..work(1, &steps, CommitGrouping::Alone)
     }
 }
 
 fn asked(work: &Work, memory_bytes: Option<u64>, misses: MissAssumption) -> Outcome {
     let scenario = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         memory_bytes,
         misses,
         ..all_on(memory(1000.0), 1, 7)
@@ -123,7 +125,7 @@ fn a_page_is_read_from_the_device_once_the_cache_is_too_small_for_it() {
 
 #[test]
 fn a_reader_that_goes_on_finds_what_was_read_ahead() {
-    let far = Step::Reuse(ReadReuse::cached(Reuse::after(1 << 20)));
+    let far = Step::Reuse(ReadReuse::cached(ReuseDistanceClass::after(1 << 20)));
     let look = |place: u64| Step::CachedRead {
         role: Role::Data,
         sector: place * 256,
@@ -169,7 +171,7 @@ fn buffered(uses: &[Use]) -> Work {
 
 fn with_buffer(work: &Work, buffer_bytes: u64, misses: MissAssumption) -> Outcome {
     let scenario = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         memory_bytes: Some(work.memory_bytes + buffer_bytes - work.page_cache.engine_bytes),
         buffer_bytes: Some(buffer_bytes),
         misses,
@@ -197,7 +199,7 @@ fn a_larger_buffer_spares_the_call_with_its_device_time_and_its_processor_time()
 fn a_buffer_for_all_pages_answers_reads_of_unknown_reuse_and_a_smaller_one_some() {
     let unknown: Vec<Use> = vec![(None, false); 100];
     let mut work = buffered(&unknown);
-    work.buffer_reuse.unknown = vec![(Reuse::after(0), 100)];
+    work.buffer_reuse.unknown = vec![(ReuseDistanceClass::after(0), 100)];
     let count = |size: u64, misses| reads(&with_buffer(&work, size * MIB, misses));
     let all = reads(&asked(&work, None, MissAssumption::Likely));
     assert_eq!(count(100, MissAssumption::Most), 0);

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Library, Profile};
-use tierwise_network::{Mode, Program, ReproductionRequest, Scenario, recorded_mode, replay_all};
+use tierwise_device::{Profile, ProfileLibrary};
+use tierwise_network::{
+    Program, ReplayMode, ReproductionRequest, Scenario, recorded_run_mode, replay_all,
+};
 use tierwise_recording::{
     Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass, UNKNOWN,
 };
@@ -51,7 +53,7 @@ fn shipped(path: &str) -> PathBuf {
 }
 
 /// The profiles that those of recorded devices may refer to.
-fn library() -> Library {
+fn library() -> ProfileLibrary {
     let files = fs::read_dir(shipped("python/tierwise/data/devices")).expect("shipped profiles");
     let paths = files.map(|file| file.expect("a file").path());
     let texts = paths.filter(|path| path.extension().is_some_and(|kind| kind == "toml"));
@@ -63,7 +65,7 @@ fn library() -> Library {
             .into_owned();
         (name, fs::read_to_string(&path).expect("a text"))
     };
-    Library::new(texts.map(named).collect())
+    ProfileLibrary::new(texts.map(named).collect())
 }
 
 /// The first rows of a shipped recording, as if it had been ended then.
@@ -113,7 +115,12 @@ fn read(mut recording: Recording, folder: Option<&Folder>) -> Option<Recording> 
     Some(recording)
 }
 
-fn replayed(recording: &Recording, library: &Library, elsewhere: &Profile, seed: u64) -> Came {
+fn replayed(
+    recording: &Recording,
+    library: &ProfileLibrary,
+    elsewhere: &Profile,
+    seed: u64,
+) -> Came {
     let work = Work::from_recording(recording).ok();
     let Some(program) = work.and_then(|work| Program::new(work, library).ok()) else {
         return Came::NotToReplay;
@@ -124,9 +131,9 @@ fn replayed(recording: &Recording, library: &Library, elsewhere: &Profile, seed:
         span_s: Some(SPAN_S),
     };
     let recorded = retrace.run(&program, 1, &stop);
-    let mode = match recorded_mode(&program) {
-        Mode::Once => Mode::Once,
-        Mode::Steady { .. } => Mode::Steady {
+    let mode = match recorded_run_mode(&program) {
+        ReplayMode::Once => ReplayMode::Once,
+        ReplayMode::Steady { .. } => ReplayMode::Steady {
             span_ns: (SPAN_S * 1e9) as u64,
         },
     };

@@ -2,9 +2,9 @@
 
 use crate::support::{MS, all_on, hot_lock, memory};
 use proptest::prelude::*;
-use tierwise_network::{Mode, Outcome, Scenario, replay};
+use tierwise_network::{Outcome, ReplayMode, Scenario, replay};
 use tierwise_recording::Role;
-use tierwise_work::{Delay, Grouping, Session, Step, SyncRequests, Work};
+use tierwise_work::{CommitGrouping, Delay, Session, Step, SyncRequests, Work};
 
 fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(vec![Role::Data, Role::Temp, Role::Index]);
@@ -71,11 +71,11 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn any_work() -> impl Strategy<Value = Work> {
     let grouping = prop::sample::select(vec![
-        Grouping::LeaderFollower,
-        Grouping::Relay,
-        Grouping::WriteGroup,
-        Grouping::Exclusive,
-        Grouping::Alone,
+        CommitGrouping::LeaderFollower,
+        CommitGrouping::Relay,
+        CommitGrouping::WriteGroup,
+        CommitGrouping::Exclusive,
+        CommitGrouping::Alone,
     ]);
     let sessions = prop::collection::vec(prop::collection::vec(step(), 1..12), 1..6);
     (sessions, grouping).prop_map(|(sessions, grouping)| {
@@ -102,7 +102,7 @@ fn any_work() -> impl Strategy<Value = Work> {
 
 fn once(work: &Work, latency_us: f64) -> Outcome {
     let scenario = Scenario {
-        mode: Mode::Once,
+        mode: ReplayMode::Once,
         ..all_on(memory(latency_us), 1, 7)
     };
     replay(work, &scenario).expect("a scenario that can be")
@@ -144,7 +144,7 @@ proptest! {
         work.locks = vec![hot_lock(1)];
         // Who sleeps between tries, and goes on after the last, may come at a better moment when all is slower.
         let grouping = work.log.as_ref().map(|log| log.grouping);
-        prop_assume!(grouping != Some(Grouping::Exclusive));
+        prop_assume!(grouping != Some(CommitGrouping::Exclusive));
         prop_assert!(once(&work, 2000.0).elapsed_s >= 0.9 * once(&work, 20.0).elapsed_s);
     }
 }

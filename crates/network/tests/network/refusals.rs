@@ -1,9 +1,9 @@
 //! Requests that cannot be answered.
 
-use tierwise_device::Library;
-use tierwise_network::{Mode, Program, Scenario, replay};
+use tierwise_device::ProfileLibrary;
+use tierwise_network::{Program, ReplayMode, Scenario, replay};
 use tierwise_recording::Role;
-use tierwise_work::{Delay, Grouping, Step, Work};
+use tierwise_work::{CommitGrouping, Delay, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, update, work};
 
@@ -17,7 +17,7 @@ fn refusal(work: &Work, change: impl Fn(&mut Scenario)) -> String {
 
 #[test]
 fn scenarios_that_cannot_be_say_why() {
-    let work = work(1, &update(100), Grouping::Alone);
+    let work = work(1, &update(100), CommitGrouping::Alone);
     let said = |change: &dyn Fn(&mut Scenario)| refusal(&work, change);
     assert!(said(&|scenario| scenario.cores = 0).contains("cores"));
     assert!(said(&|scenario| scenario.cpu_speed = f64::NAN).contains("speed"));
@@ -37,7 +37,7 @@ fn another_memory_is_refused_where_reads_went_unseen_or_none_is_left() {
             sectors: 8,
         },
     ];
-    let mut work = work(1, &steps, Grouping::Alone);
+    let mut work = work(1, &steps, CommitGrouping::Alone);
     work.page_cache.engine_bytes = 1 << 30;
     let small = |scenario: &mut Scenario| scenario.memory_bytes = Some(1 << 30);
     assert!(refusal(&work, small).contains("own buffer"));
@@ -47,7 +47,12 @@ fn another_memory_is_refused_where_reads_went_unseen_or_none_is_left() {
 
 #[test]
 fn work_that_points_nowhere_is_refused() {
-    let of = |step| Program::new(work(1, &[step], Grouping::Alone), &Library::default());
+    let of = |step| {
+        Program::new(
+            work(1, &[step], CommitGrouping::Alone),
+            &ProfileLibrary::default(),
+        )
+    };
     assert!(of(Step::Lock { lock: 3 }).is_err());
     assert!(
         of(Step::Sync {
@@ -56,22 +61,28 @@ fn work_that_points_nowhere_is_refused() {
         })
         .is_err()
     );
-    assert!(Program::new(work(0, &[], Grouping::Alone), &Library::default()).is_err());
+    assert!(
+        Program::new(
+            work(0, &[], CommitGrouping::Alone),
+            &ProfileLibrary::default()
+        )
+        .is_err()
+    );
 }
 
 #[test]
 fn a_replay_that_stands_still_is_given_up() {
     let for_ever = Work {
         log: None,
-        ..work(1, &[cpu(10), Step::AwaitLog], Grouping::Alone)
+        ..work(1, &[cpu(10), Step::AwaitLog], CommitGrouping::Alone)
     };
-    let once = |scenario: &mut Scenario| scenario.mode = Mode::Once;
+    let once = |scenario: &mut Scenario| scenario.mode = ReplayMode::Once;
     assert!(refusal(&for_ever, once).contains("stands still"));
     let long = Step::Delay(Delay {
         time_ns: 20 * 3_600 * SECOND,
         timer: false,
     });
-    let away = replay(&work(1, &[long], Grouping::Alone), &{
+    let away = replay(&work(1, &[long], CommitGrouping::Alone), &{
         let mut scenario = all_on(memory(1.0), SECOND, 1);
         once(&mut scenario);
         scenario
@@ -81,9 +92,9 @@ fn a_replay_that_stands_still_is_given_up() {
 
 #[test]
 fn work_that_takes_no_time_is_given_up() {
-    let races = work(2, &[cpu(0)], Grouping::Alone);
+    let races = work(2, &[cpu(0)], CommitGrouping::Alone);
     let long = |scenario: &mut Scenario| {
-        scenario.mode = Mode::Steady {
+        scenario.mode = ReplayMode::Steady {
             span_ns: 3_600 * SECOND,
         }
     };

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Library, Profile};
-use tierwise_network::{Mode, Scenario};
+use tierwise_device::{Profile, ProfileLibrary};
+use tierwise_network::{ReplayMode, Scenario};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{
-    Grouping, HotLock, LogRules, Pace, RecordedDevice, RecordedRequest, Session, Step,
-    SyncRequests, Turn, Work,
+    CommitGrouping, HotLock, LogRules, RecordedDevice, RecordedRequest, Session, Step,
+    SyncRequests, Turn, TurnPace, Work,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -20,7 +20,7 @@ pub fn shipped(name: &str) -> Profile {
     let file = format!("../../python/tierwise/data/devices/{name}.toml");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = fs::read_to_string(path).expect("a shipped profile");
-    Profile::parse_with(&text, name, &Library::default()).expect("a valid profile")
+    Profile::parse_with(&text, name, &ProfileLibrary::default()).expect("a valid profile")
 }
 
 /// Memory whose requests take so long each.
@@ -52,7 +52,7 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         name: name.to_owned(),
         class: ThreadClass::Session,
         client: None,
-        pace: Pace::Loop,
+        pace: TurnPace::Loop,
         turns: (0..turns).map(turn).collect(),
         starts: Vec::new(),
         steps: steps.repeat(turns as usize),
@@ -77,7 +77,7 @@ pub fn cpu(time_us: u32) -> Step {
 }
 
 /// How an engine's log works whose flush is one write.
-pub fn log(grouping: Grouping) -> LogRules {
+pub fn log(grouping: CommitGrouping) -> LogRules {
     LogRules {
         grouping,
         scripts: vec![SyncRequests {
@@ -101,7 +101,7 @@ pub fn log(grouping: Grouping) -> LogRules {
 }
 
 /// Clients that each do the same on two cores, recorded on a device of which only times are known: 20 µs.
-pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
+pub fn work(clients: u32, steps: &[Step], grouping: CommitGrouping) -> Work {
     let places = [
         (Role::Log, 0, 1 << 22),
         (Role::Data, 1 << 22, 1 << 24),
@@ -163,7 +163,7 @@ pub fn all_on(profile: Profile, span_ns: u64, seed: u64) -> Scenario {
     Scenario {
         devices: vec![None, Some(profile)],
         placement,
-        ..Scenario::recorded(1, 2, Mode::Steady { span_ns }, seed)
+        ..Scenario::recorded(1, 2, ReplayMode::Steady { span_ns }, seed)
     }
 }
 
@@ -197,7 +197,7 @@ pub fn writers(clients: u32, retry_ns: Vec<u64>) -> Work {
         Step::Commit,
         cpu(100),
     ];
-    let mut work = work(clients, &steps, Grouping::Exclusive);
+    let mut work = work(clients, &steps, CommitGrouping::Exclusive);
     work.locks = vec![right_to_write(retry_ns)];
     work
 }

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use tierwise_device::Library;
+use tierwise_device::ProfileLibrary;
 use tierwise_network::{Program, Reproduction, ReproductionRequest};
-use tierwise_work::{Delay, Grouping, Observed, Step, Work};
+use tierwise_work::{CommitGrouping, Delay, ObservedFigures, Step, Work};
 
 use crate::support::work;
 
@@ -20,17 +20,17 @@ fn reproduced_at(
     rate_ratio: Option<f64>,
     cpu_ratio: Option<f64>,
 ) -> Reproduction {
-    let observed = Observed {
+    let observed = ObservedFigures {
         transactions_per_s: rate_per_s,
         rate_ratio,
         cpu_ratio,
-        ..Observed::default()
+        ..ObservedFigures::default()
     };
     let work = Work {
         observed,
-        ..work(2, step, Grouping::Alone)
+        ..work(2, step, CommitGrouping::Alone)
     };
-    let program = Program::new(work, &Library::default()).expect("work that can be run");
+    let program = Program::new(work, &ProfileLibrary::default()).expect("work that can be run");
     let retrace = ReproductionRequest {
         seeds: vec![1],
         span_s: Some(1.0),

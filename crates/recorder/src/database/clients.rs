@@ -7,24 +7,24 @@ use std::path::Path;
 
 use tierwise_recording::{ClientKind, ClientProgram};
 
-use crate::database::rules::{self, is_among};
-use crate::host::processes::{self, Family};
-use crate::host::sockets::{Listening, Peer, Sockets, inodes_of};
+use crate::database::rules::{self, is_listed_name};
+use crate::host::processes::{self, ProcessTree};
+use crate::host::sockets::{ConnectionPeer, ListeningAddresses, SocketTable, socket_inodes};
 
 /// The programs that hold sessions of a server, those with most sessions first; peers on other hosts last.
 #[must_use]
-pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
+pub fn client_programs_of_server(pids: &[i32], sockets: &SocketTable) -> Vec<ClientProgram> {
     let mut held: BTreeMap<i32, u32> = BTreeMap::new();
     let mut addresses: BTreeSet<IpAddr> = BTreeSet::new();
     let mut remote = 0;
     for peer in sockets.accepted(pids) {
         match peer {
             // A connection that a fork inherited is that of the process that opened it, the older one.
-            Peer::Processes(there) => {
+            ConnectionPeer::Processes(there) => {
                 let oldest = there.into_iter().min().unwrap_or(0);
                 *held.entry(oldest).or_default() += 1;
             }
-            Peer::Address(address, _) => {
+            ConnectionPeer::Address(address, _) => {
                 addresses.insert(address);
                 remote += 1;
             }
@@ -32,7 +32,7 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
     }
     let mut programs: BTreeMap<String, ClientProgram> = BTreeMap::new();
     for (pid, sessions) in held {
-        let (program, kind) = described(pid, sockets);
+        let (program, kind) = client_name_and_kind(pid, sockets);
         let client = programs.entry(program.clone()).or_insert(ClientProgram {
             program,
             kind,
@@ -56,7 +56,7 @@ pub fn clients_of(pids: &[i32], sockets: &Sockets) -> Vec<ClientProgram> {
 }
 
 /// Adds what another look saw: of each program the most of both.
-pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
+pub fn merge_client_programs(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
     for client in seen {
         let same = |known: &&mut ClientProgram| {
             (known.kind, &known.program) == (client.kind, &client.program)
@@ -71,23 +71,23 @@ pub fn merge(known: &mut Vec<ClientProgram>, seen: Vec<ClientProgram>) {
 }
 
 /// Name and kind of a client; a program that takes connections as a database does is a pooler.
-fn described(pid: i32, sockets: &Sockets) -> (String, ClientKind) {
-    let name = processes::program_of(pid);
+fn client_name_and_kind(pid: i32, sockets: &SocketTable) -> (String, ClientKind) {
+    let name = processes::program_name(pid);
     // The kernel's name is cut to 15 letters; that of the program's file is not.
-    let file = processes::file_behind(&format!("/proc/{pid}/exe"));
+    let file = processes::link_target_path(&format!("/proc/{pid}/exe"));
     let file = file.and_then(|file| Some(Path::new(&file).file_name()?.to_str()?.to_owned()));
     for known in [Some(name.clone()), file].into_iter().flatten() {
-        if let Some(kind) = kind_of_name(&known) {
+        if let Some(kind) = client_kind_of_program(&known) {
             return (known, kind);
         }
     }
-    match is_database(&sockets.listening(&[pid])) {
+    match listens_as_database(&sockets.listening(&[pid])) {
         true => (name, ClientKind::Pooler),
         false => (name, ClientKind::Application),
     }
 }
 
-fn is_database(listening: &Listening) -> bool {
+fn listens_as_database(listening: &ListeningAddresses) -> bool {
     let socket = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or_default();
         name.starts_with(".s.PGSQL.") || name.starts_with("mysql") || name.starts_with("proxysql")
@@ -98,7 +98,7 @@ fn is_database(listening: &Listening) -> bool {
 
 /// Servers that some processes are connected to as clients: first processes on this host, and ports elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServersOf {
+pub struct ConnectedServers {
     /// First processes of servers on this host, behind poolers too.
     pub pids: BTreeSet<i32>,
     /// Whether one is connected to a server on another host, or one that cannot be seen.
@@ -107,30 +107,34 @@ pub struct ServersOf {
 
 /// Servers that some processes are connected to; quick if they have no socket open.
 #[must_use]
-pub fn servers_of_now(pids: &[i32]) -> ServersOf {
-    match pids.iter().all(|&pid| inodes_of(pid).is_empty()) {
-        true => ServersOf::default(),
-        false => servers_of(pids, &Sockets::now(), &Family::now()),
+pub fn connected_servers_now(pids: &[i32]) -> ConnectedServers {
+    match pids.iter().all(|&pid| socket_inodes(pid).is_empty()) {
+        true => ConnectedServers::default(),
+        false => connected_servers(pids, &SocketTable::now(), &ProcessTree::now()),
     }
 }
 
-fn servers_of(pids: &[i32], sockets: &Sockets, family: &Family) -> ServersOf {
-    let mut found = ServersOf::default();
+fn connected_servers(
+    pids: &[i32],
+    sockets: &SocketTable,
+    family: &ProcessTree,
+) -> ConnectedServers {
+    let mut found = ConnectedServers::default();
     let (mut looked_at, mut waiting) = (BTreeSet::new(), sockets.opened(pids));
     while let Some(peer) = waiting.pop() {
         match peer {
-            Peer::Processes(there) => {
+            ConnectionPeer::Processes(there) => {
                 for pid in there {
-                    if let Some(server) = family.first_of(pid, is_server) {
+                    if let Some(server) = family.first_of(pid, is_database_server_name) {
                         found.pids.insert(server);
                     } else if looked_at.insert(pid)
-                        && described(pid, sockets).1 == ClientKind::Pooler
+                        && client_name_and_kind(pid, sockets).1 == ClientKind::Pooler
                     {
                         waiting.extend(sockets.opened(&[pid]));
                     }
                 }
             }
-            Peer::Address(_, port) => found.elsewhere |= SERVER_PORTS.contains(&port),
+            ConnectionPeer::Address(_, port) => found.elsewhere |= SERVER_PORTS.contains(&port),
         }
     }
     found
@@ -161,14 +165,14 @@ const SERVER_PORTS: [u16; 14] = [
 
 /// What a program is by its name; none if the name says nothing.
 #[must_use]
-pub fn kind_of_name(name: &str) -> Option<ClientKind> {
-    if is_among(POOLERS, name) {
+pub fn client_kind_of_program(name: &str) -> Option<ClientKind> {
+    if is_listed_name(POOLERS, name) {
         Some(ClientKind::Pooler)
-    } else if is_among(LOAD_GENERATORS, name) {
+    } else if is_listed_name(LOAD_GENERATORS, name) {
         Some(ClientKind::LoadGenerator)
-    } else if is_among(TOOLS, name) {
+    } else if is_listed_name(TOOLS, name) {
         Some(ClientKind::Tool)
-    } else if is_among(RECEIVERS, name) || is_server(name) {
+    } else if is_listed_name(RECEIVERS, name) || is_database_server_name(name) {
         Some(ClientKind::Replica)
     } else {
         None
@@ -176,8 +180,8 @@ pub fn kind_of_name(name: &str) -> Option<ClientKind> {
 }
 
 /// Whether programs of this name are servers of databases.
-pub fn is_server(name: &str) -> bool {
-    rules::of_program(name).is_some_and(|rules| rules.is_server)
+pub fn is_database_server_name(name: &str) -> bool {
+    rules::rules_of_program(name).is_some_and(|rules| rules.is_server)
 }
 
 #[cfg(test)]
@@ -197,7 +201,7 @@ mod tests {
     #[test]
     fn of_several_looks_the_one_with_most_sessions_counts() {
         let mut known = vec![program("api", ClientKind::Application, 2)];
-        merge(
+        merge_client_programs(
             &mut known,
             vec![
                 program("", ClientKind::Remote, 9),
@@ -205,7 +209,7 @@ mod tests {
                 program("pgbouncer", ClientKind::Pooler, 8),
             ],
         );
-        merge(&mut known, vec![program("api", ClientKind::Application, 3)]);
+        merge_client_programs(&mut known, vec![program("api", ClientKind::Application, 3)]);
         let shown: Vec<_> = known
             .iter()
             .map(|client| (&client.program[..], client.sessions))
@@ -215,23 +219,32 @@ mod tests {
 
     #[test]
     fn what_listens_as_a_database_does_is_one() {
-        let listening = |path: &str, port: u16| Listening {
+        let listening = |path: &str, port: u16| ListeningAddresses {
             paths: BTreeSet::from([path.to_owned()]),
             ports: BTreeSet::from([port]),
         };
-        assert!(is_database(&listening("/tmp/.s.PGSQL.7000", 80)));
-        assert!(is_database(&listening("/tmp/app", 6432)));
-        assert!(!is_database(&listening("/tmp/app", 8080)));
+        assert!(listens_as_database(&listening("/tmp/.s.PGSQL.7000", 80)));
+        assert!(listens_as_database(&listening("/tmp/app", 6432)));
+        assert!(!listens_as_database(&listening("/tmp/app", 8080)));
     }
 
     #[test]
     fn names_tell_what_a_program_is() {
-        assert_eq!(kind_of_name("pgbouncer"), Some(ClientKind::Pooler));
-        assert_eq!(kind_of_name("sysbench"), Some(ClientKind::LoadGenerator));
-        assert_eq!(kind_of_name("mariadb"), Some(ClientKind::Tool));
-        assert_eq!(kind_of_name("postgres"), Some(ClientKind::Replica));
-        assert_eq!(kind_of_name("db_bench"), None);
-        assert_eq!(kind_of_name("sqlite3"), None);
-        assert_eq!(kind_of_name("python3"), None);
+        assert_eq!(
+            client_kind_of_program("pgbouncer"),
+            Some(ClientKind::Pooler)
+        );
+        assert_eq!(
+            client_kind_of_program("sysbench"),
+            Some(ClientKind::LoadGenerator)
+        );
+        assert_eq!(client_kind_of_program("mariadb"), Some(ClientKind::Tool));
+        assert_eq!(
+            client_kind_of_program("postgres"),
+            Some(ClientKind::Replica)
+        );
+        assert_eq!(client_kind_of_program("db_bench"), None);
+        assert_eq!(client_kind_of_program("sqlite3"), None);
+        assert_eq!(client_kind_of_program("python3"), None);
     }
 }

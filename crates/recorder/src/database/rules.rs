@@ -32,12 +32,12 @@ const SHIPPED: [(&str, &str); 9] = shipped![
 ];
 
 /// Engines with shipped rules, separated by commas.
-pub fn names() -> String {
+pub fn shipped_engine_names() -> String {
     SHIPPED.map(|(name, _)| name).join(", ")
 }
 
 /// The rules of an engine by its name, or from a user's TOML file.
-pub fn load(name: &str) -> Result<Rules, UserError> {
+pub fn load_engine_rules(name: &str) -> Result<Rules, UserError> {
     if name.ends_with(".toml") {
         let file = Path::new(name);
         let read = tierwise_input::read(file, Links::Follow, MOST_BYTES);
@@ -49,14 +49,14 @@ pub fn load(name: &str) -> Result<Rules, UserError> {
     let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
         return Err(UserError::new(
             format!("there are no rules for engine {name:?}"),
-            format!("use one of {}, or a TOML file", names()),
+            format!("use one of {}, or a TOML file", shipped_engine_names()),
         ));
     };
     Rules::parse(text, name)
 }
 
 /// The rules of all engines, parsed once.
-pub fn all() -> impl Iterator<Item = &'static Rules> {
+pub fn all_engine_rules() -> impl Iterator<Item = &'static Rules> {
     static PARSED: OnceLock<Vec<Rules>> = OnceLock::new();
     let parsed = || SHIPPED.map(|(name, text)| Rules::parse(text, name).ok());
     let parsed = PARSED.get_or_init(|| parsed().into_iter().flatten().collect());
@@ -64,8 +64,8 @@ pub fn all() -> impl Iterator<Item = &'static Rules> {
 }
 
 /// The rules of the engine whose processes have that name, if any.
-pub fn of_program(program: &str) -> Option<&'static Rules> {
-    all().find(|rules| rules.programs.iter().any(|known| known == program))
+pub fn rules_of_program(program: &str) -> Option<&'static Rules> {
+    all_engine_rules().find(|rules| rules.programs.iter().any(|known| known == program))
 }
 
 /// A role given as `PATH=ROLE`, as a pattern of paths and the role. The path may be a directory; `*` stands for any
@@ -73,7 +73,7 @@ pub fn of_program(program: &str) -> Option<&'static Rules> {
 ///
 /// # Errors
 /// If it is no absolute path, or no role.
-pub fn role_by_path(text: &str) -> Result<(String, Role), UserError> {
+pub fn parse_role_by_path(text: &str) -> Result<(String, Role), UserError> {
     let wrong = |message: String| {
         let known: Vec<&str> = Role::all_of_files().map(Role::name).collect();
         let known = known.join(", ");
@@ -90,12 +90,14 @@ pub fn role_by_path(text: &str) -> Result<(String, Role), UserError> {
         return Err(wrong(format!("--role: {name:?} is no role")));
     };
     let parts = path.trim_end_matches('/').split('*');
-    let parts: Vec<String> = parts.map(|part| escaped(Path::new(part))).collect();
+    let parts: Vec<String> = parts
+        .map(|part| escaped_for_regex(Path::new(part)))
+        .collect();
     Ok((format!("^{}(/.*)?$", parts.join("[^/]*")), role))
 }
 
 /// Escapes what a regular expression would read as a sign.
-pub fn escaped(path: &Path) -> String {
+pub fn escaped_for_regex(path: &Path) -> String {
     let text = path.to_string_lossy();
     let sign = |letter: char| !letter.is_alphanumeric() && !"/_".contains(letter);
     let parts = text.chars().map(|letter| match sign(letter) {
@@ -106,7 +108,7 @@ pub fn escaped(path: &Path) -> String {
 }
 
 /// Whether a name is one of those that spaces separate.
-pub fn is_among(names: &str, name: &str) -> bool {
+pub fn is_listed_name(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
 }
 
@@ -123,33 +125,41 @@ mod tests {
             .collect();
         found.sort();
         assert_eq!(found, SHIPPED.map(|(name, _)| name));
-        assert_eq!(all().count(), SHIPPED.len());
+        assert_eq!(all_engine_rules().count(), SHIPPED.len());
     }
 
     #[test]
     fn a_role_is_given_by_path() {
         let given = ["/srv/l/b.*=archive", "/srv/fast/=log"];
-        let given: Vec<_> = given.map(|text| role_by_path(text).unwrap()).into();
-        let rules = load("mariadb").unwrap().after(&given, "--role").unwrap();
+        let given: Vec<_> = given.map(|text| parse_role_by_path(text).unwrap()).into();
+        let rules = load_engine_rules("mariadb")
+            .unwrap()
+            .after(&given, "--role")
+            .unwrap();
         assert_eq!(rules.role_of("/srv/l/b.x1"), Some(Role::Archive));
         assert_eq!(rules.role_of("/srv/l/bax"), None);
         assert_eq!(rules.role_of("/srv/fast/deep/t.ibd"), Some(Role::Log));
         assert_eq!(rules.role_of("/srv/faster/t.ibd"), Some(Role::Data));
         for wrong in ["/srv/l", "l=log", "/l=logs"] {
-            let refused = role_by_path(wrong).unwrap_err();
+            let refused = parse_role_by_path(wrong).unwrap_err();
             assert!(refused.message.starts_with("--role"));
         }
     }
 
     #[test]
     fn an_engine_is_known_by_its_program() {
-        assert_eq!(of_program("postmaster").unwrap().engine, "postgres");
-        assert!(of_program("bash").is_none());
-        assert!(load("postgers").unwrap_err().fix.contains("postgres"));
+        assert_eq!(rules_of_program("postmaster").unwrap().engine, "postgres");
+        assert!(rules_of_program("bash").is_none());
+        assert!(
+            load_engine_rules("postgers")
+                .unwrap_err()
+                .fix
+                .contains("postgres")
+        );
     }
 
     #[test]
     fn signs_of_patterns_are_escaped() {
-        assert_eq!(escaped(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
+        assert_eq!(escaped_for_regex(Path::new("/a.b/c-1+")), "/a\\.b/c\\-1\\+");
     }
 }

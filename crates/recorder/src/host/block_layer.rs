@@ -10,16 +10,18 @@ use itertools::Itertools;
 use serde::Deserialize;
 use tierwise_recording::ChainLink;
 
-use crate::host::paths::{Mount, entries, mount_of};
-use crate::host::processes::text;
+use crate::host::paths::{Mount, directory_entries, mount_holding_path};
+use crate::host::processes::file_text;
 
 /// Index of the device field in a device-mapper table line, for targets that keep the order of sectors.
 const WHERE_IN_TABLE: [(&str, usize); 2] = [("linear", 3), ("crypt", 6)];
 const DEEPEST: u32 = 16;
+/// File systems on block devices whose files do not have the number of one. Any other's source is only a name.
+const HAVE_NO_NUMBER: [&str; 2] = ["bcachefs", "btrfs"];
 
 /// A contiguous range of a device's sectors, mapped to the device that block events name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct MappedSectorRange {
     pub name: String,
     /// Its number in block events, `(major << 20) | minor`.
     pub number: u32,
@@ -69,7 +71,7 @@ pub struct BlockLayer {
 }
 
 /// Lines of the device-mapper table of a device by its number, `MAJOR:MINOR`.
-fn dm_table(number: &str) -> Option<String> {
+fn device_mapper_table(number: &str) -> Option<String> {
     let (major, minor) = number.split_once(':')?;
     // Root runs no program that the caller's PATH names.
     let program = ["/usr/sbin/dmsetup", "/sbin/dmsetup"]
@@ -93,7 +95,7 @@ impl BlockLayer {
     pub fn with_emulated(emulated: Vec<EmulatedPartition>) -> Self {
         Self {
             sys: PathBuf::from("/sys"),
-            dm_table,
+            dm_table: device_mapper_table,
             emulated,
         }
     }
@@ -106,21 +108,22 @@ impl BlockLayer {
 
     /// Kind and label of a device.
     fn kind_of(&self, folder: &Path) -> (String, Option<String>) {
-        let name = name_of(folder);
-        let label = |file: &str| Some(text(folder.join(file))).filter(|label| !label.is_empty());
+        let name = device_name(folder);
+        let label =
+            |file: &str| Some(file_text(folder.join(file))).filter(|label| !label.is_empty());
         let (kind, label) = if let Some(emulated) = self.emulated(&name) {
             ("emulated disk", Some(emulated.disk.clone()))
         } else if folder.join("partition").exists() {
             ("partition", None)
         } else if folder.join("dm").is_dir() {
-            let uuid = text(folder.join("dm/uuid"));
+            let uuid = file_text(folder.join("dm/uuid"));
             let kinds = DM_KINDS.iter().find(|(start, _)| uuid.starts_with(start));
             let kind = kinds.map_or("device-mapper", |(_, kind)| kind);
             (kind, label("dm/name"))
         } else if folder.join("md").is_dir() {
-            return (format!("md {}", text(folder.join("md/level"))), None);
+            return (format!("md {}", file_text(folder.join("md/level"))), None);
         } else if folder.join("loop").is_dir() {
-            ("loop", Some(text(folder.join("loop/backing_file"))))
+            ("loop", Some(file_text(folder.join("loop/backing_file"))))
         } else if name.starts_with("zram") || name.starts_with("ram") {
             ("memory", label("device/model"))
         } else {
@@ -132,11 +135,11 @@ impl BlockLayer {
     /// Physical devices below a device. A loop device counts as physical: its requests are its own. Partitions of an
     /// emulated disk share one.
     pub fn disks(&self, folder: &Path) -> BTreeSet<String> {
-        let below = below(folder);
+        let below = devices_below(folder);
         if !below.is_empty() {
             return below.iter().flat_map(|device| self.disks(device)).collect();
         }
-        let name = name_of(folder);
+        let name = device_name(folder);
         BTreeSet::from([match self.emulated(&name) {
             Some(emulated) => format!("emulated {}", emulated.disk),
             None => name,
@@ -152,15 +155,21 @@ impl BlockLayer {
     pub fn under(&self, number: u64, mount: Option<&Mount>) -> BackingDevices {
         let file_system = mount.map(|mount| mount.file_system.clone());
         if let Some(upper) = mount.and_then(Mount::upper) {
-            let below = self.under_path(&upper);
+            let seen = mount.is_some_and(|mount| mount.shows(&upper));
+            let below = match seen {
+                true => self.under_path(&upper),
+                false => BackingDevices::default(),
+            };
             let systems = file_system.into_iter().chain(below.file_systems);
             return BackingDevices {
                 file_systems: systems.collect(),
                 devices: below.devices,
             };
         }
-        let source = match numbers_of(number) {
-            (0, _) => mount.and_then(|mount| device_number(&mount.source)),
+        let source = match major_minor_numbers(number) {
+            (0, _) => mount
+                .filter(|mount| HAVE_NO_NUMBER.contains(&mount.file_system.as_str()))
+                .and_then(|mount| device_number(&mount.source)),
             known => Some(known),
         };
         BackingDevices {
@@ -173,15 +182,16 @@ impl BlockLayer {
 
     /// All devices of the btrfs that a device belongs to; of any other, itself.
     fn members(&self, folder: PathBuf) -> Vec<PathBuf> {
-        let all = entries(self.sys.join("fs/btrfs"));
-        let mut all = all.map(|folder| links_in(&folder.path().join("devices")));
+        let all = directory_entries(self.sys.join("fs/btrfs"));
+        let mut all = all.map(|folder| link_targets_in(&folder.path().join("devices")));
         let with = all.find(|members| members.contains(&folder));
         with.unwrap_or_else(|| vec![folder])
     }
 
     /// File systems and devices that hold a path, as this process sees it; empty if it is missing.
     pub fn under_path(&self, path: &Path) -> BackingDevices {
-        let found = fs::metadata(path).and_then(|found| Ok((found.dev(), mount_of(path, None)?)));
+        let found =
+            fs::metadata(path).and_then(|found| Ok((found.dev(), mount_holding_path(path, None)?)));
         let found = found.map(|(number, mount)| self.under(number, mount.as_ref()));
         found.unwrap_or_default()
     }
@@ -207,13 +217,13 @@ impl BlockLayer {
         let below_loop = (kind == "loop" && depth < DEEPEST).then(|| label.clone());
         links.push(ChainLink {
             depth,
-            name: Some(name_of(folder)),
-            sectors: Some(number_in(&folder.join("size"))),
-            rotational: (kind == "disk").then(|| text(folder.join("queue/rotational")) == "1"),
+            name: Some(device_name(folder)),
+            sectors: Some(sysfs_number(&folder.join("size"))),
+            rotational: (kind == "disk").then(|| file_text(folder.join("queue/rotational")) == "1"),
             kind,
             label,
         });
-        for device in below(folder) {
+        for device in devices_below(folder) {
             self.add_links(&device, depth + 1, links);
         }
         if let Some(file) = below_loop {
@@ -226,20 +236,25 @@ impl BlockLayer {
     }
 
     /// Maps sectors of a device to the lowest devices below it that keep their order.
-    pub fn stretches(&self, folder: &Path) -> Vec<Stretch> {
-        let whole = (0, number_in(&folder.join("size")));
+    pub fn stretches(&self, folder: &Path) -> Vec<MappedSectorRange> {
+        let whole = (0, sysfs_number(&folder.join("size")));
         self.stretches_of(folder, whole, 0)
     }
 
-    fn stretches_of(&self, folder: &Path, (first, count): (u64, u64), offset: u64) -> Vec<Stretch> {
+    fn stretches_of(
+        &self,
+        folder: &Path,
+        (first, count): (u64, u64),
+        offset: u64,
+    ) -> Vec<MappedSectorRange> {
         if folder.join("partition").exists() {
-            let start = number_in(&folder.join("start"));
+            let start = sysfs_number(&folder.join("start"));
             return self.stretches_of(&whole_disk(folder), (first + start, count), offset);
         }
         let Some(pieces) = self.pieces(folder) else {
-            let (major, minor) = numbers_in(&folder.join("dev"));
-            return vec![Stretch {
-                name: name_of(folder),
+            let (major, minor) = sysfs_device_number(&folder.join("dev"));
+            return vec![MappedSectorRange {
+                name: device_name(folder),
                 number: major << 20 | minor,
                 first_sector: first,
                 sectors: count,
@@ -263,7 +278,7 @@ impl BlockLayer {
         if !folder.join("dm").is_dir() {
             return None;
         }
-        let table = (self.dm_table)(&text(folder.join("dev")))?;
+        let table = (self.dm_table)(&file_text(folder.join("dev")))?;
         let piece = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let mut targets = WHERE_IN_TABLE.iter();
@@ -286,12 +301,12 @@ const DM_KINDS: [(&str, &str); 4] = [
 ];
 
 /// Devices directly below a device, in order.
-fn below(folder: &Path) -> Vec<PathBuf> {
+fn devices_below(folder: &Path) -> Vec<PathBuf> {
     let whole = whole_disk(folder);
     if whole != folder {
         return vec![whole];
     }
-    links_in(&folder.join("slaves"))
+    link_targets_in(&folder.join("slaves"))
 }
 
 /// The disk of a partition; a disk is its own. Request queues belong to disks.
@@ -302,25 +317,25 @@ pub fn whole_disk(folder: &Path) -> PathBuf {
     }
 }
 
-pub fn name_of(folder: &Path) -> String {
+pub fn device_name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
 /// The number in a sysfs file; 0 if there is none.
-pub fn number_in(file: &Path) -> u64 {
-    text(file).parse().unwrap_or(0)
+pub fn sysfs_number(file: &Path) -> u64 {
+    file_text(file).parse().unwrap_or(0)
 }
 
 /// The number of a device in a sysfs file.
-pub fn numbers_in(file: &Path) -> (u32, u32) {
-    let text = text(file);
+pub fn sysfs_device_number(file: &Path) -> (u32, u32) {
+    let text = file_text(file);
     let (major, minor) = text.split_once(':').unwrap_or_default();
     (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
 }
 
 /// Major and minor number of an `st_dev`.
-fn numbers_of(number: u64) -> (u32, u32) {
+fn major_minor_numbers(number: u64) -> (u32, u32) {
     (libc::major(number), libc::minor(number))
 }
 
@@ -328,11 +343,12 @@ fn numbers_of(number: u64) -> (u32, u32) {
 fn device_number(source: &str) -> Option<(u32, u32)> {
     let is_file = source.starts_with("/dev/");
     let found = is_file.then(|| fs::metadata(source).ok())??;
-    (found.rdev() != 0).then(|| numbers_of(found.rdev()))
+    (found.rdev() != 0).then(|| major_minor_numbers(found.rdev()))
 }
 
 /// What the links in a directory lead to, in order.
-fn links_in(directory: &Path) -> Vec<PathBuf> {
-    let found = entries(directory).filter_map(|entry| fs::canonicalize(entry.path()).ok());
+fn link_targets_in(directory: &Path) -> Vec<PathBuf> {
+    let found =
+        directory_entries(directory).filter_map(|entry| fs::canonicalize(entry.path()).ok());
     found.sorted().collect()
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use tierwise_recording::{ChainLink, Device, Role};
 
 use crate::host::block_layer::{
-    BackingDevices, BlockLayer, EmulatedPartition, Stretch, name_of, number_in, numbers_in,
-    whole_disk,
+    BackingDevices, BlockLayer, EmulatedPartition, MappedSectorRange, device_name,
+    sysfs_device_number, sysfs_number, whole_disk,
 };
 use crate::host::paths::{self, Mount};
-use crate::host::processes::text;
+use crate::host::processes::file_text;
 use crate::timeline::DeviceRange;
 
 const NEVER_WRITTEN: [&str; 3] = ["squashfs", "iso9660", "erofs"];
@@ -22,7 +22,7 @@ pub struct BlockDevice {
     described: Device,
     /// Physical devices below it.
     disks: BTreeSet<String>,
-    stretches: Vec<Stretch>,
+    stretches: Vec<MappedSectorRange>,
     roles: BTreeSet<Role>,
     /// Process that serves the emulated disk that it is.
     server_pid: Option<i32>,
@@ -35,7 +35,7 @@ impl BlockDevice {
     }
 
     /// Its sectors on the devices that block events name.
-    pub fn stretches(&self) -> &[Stretch] {
+    pub fn stretches(&self) -> &[MappedSectorRange] {
         &self.stretches
     }
 
@@ -60,7 +60,7 @@ impl BlockDevice {
     }
 
     fn warning(&self) -> Option<String> {
-        let roles = named(&self.roles);
+        let roles = role_names_text(&self.roles);
         if let Some(kind) = self.untraced() {
             return Some(format!(
                 "requests for {roles} are not recorded: the kernel tells none to {kind}, and what is below it has \
@@ -77,7 +77,7 @@ impl BlockDevice {
 }
 
 /// Devices in the order in which they were found.
-pub struct Devices {
+pub struct DiscoveredDevices {
     /// Each once.
     pub known: Vec<BlockDevice>,
     /// Roles of files without a block device, by file system.
@@ -89,7 +89,7 @@ pub struct Devices {
     by_number: HashMap<u64, (Option<u32>, String)>,
 }
 
-impl Devices {
+impl DiscoveredDevices {
     /// None yet, of those that the process sees; this process if none is given.
     pub fn new(pid: Option<i32>, layer: BlockLayer) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Devices {
     /// Every device that is mounted where the process sees it; this process if none is given.
     pub fn mounted(pid: Option<i32>, emulated: Vec<EmulatedPartition>) -> Self {
         let mut devices = Self::new(pid, BlockLayer::with_emulated(emulated));
-        for mount in paths::mounts(pid) {
+        for mount in paths::list_mounts(pid) {
             if !NEVER_WRITTEN.contains(&mount.file_system.as_str()) {
                 let (major, minor) = mount.device;
                 devices.meet(libc::makedev(major, minor), Some(&mount));
@@ -117,7 +117,7 @@ impl Devices {
     /// device backs it.
     pub fn index_of(&mut self, number: u64, path: &Path, role: Option<Role>) -> Option<u32> {
         if !self.by_number.contains_key(&number) {
-            let mount = paths::mount_of(path, self.pid).ok()?;
+            let mount = paths::mount_holding_path(path, self.pid).ok()?;
             let index = self.meet(number, mount.as_ref());
             let file_system = mount.map_or("unknown".to_owned(), |mount| mount.file_system);
             self.by_number.insert(number, (index, file_system));
@@ -165,7 +165,7 @@ impl Devices {
             return vec!["no file of the database lies on a block device".to_owned()];
         }
         let nowhere = self.without.iter().map(|(kind, roles)| {
-            let roles = named(roles);
+            let roles = role_names_text(roles);
             format!("files of {roles} lie on {kind}, which tierwise knows no block device of")
         });
         let of_devices = self.used().filter_map(BlockDevice::warning);
@@ -209,7 +209,7 @@ impl Devices {
 
     fn meet(&mut self, number: u64, mount: Option<&Mount>) -> Option<u32> {
         let base = self.layer.under(number, mount);
-        let name = name_of(base.devices.first()?);
+        let name = device_name(base.devices.first()?);
         let mut known = self.known.iter();
         let known = known.position(|device| device.described.name == name);
         let index = known.unwrap_or_else(|| {
@@ -228,12 +228,12 @@ impl Devices {
         };
         let lowest = stretches.first();
         let emulated = lowest.and_then(|lowest| self.layer.emulated(&lowest.name));
-        let (major, minor) = numbers_in(&first.join("dev"));
-        let cache = text(whole_disk(first).join("queue/write_cache"));
+        let (major, minor) = sysfs_device_number(&first.join("dev"));
+        let cache = file_text(whole_disk(first).join("queue/write_cache"));
         let devices = base.devices.iter();
-        let sizes = devices.map(|device| number_in(&device.join("size")));
+        let sizes = devices.map(|device| sysfs_number(&device.join("size")));
         let described = Device {
-            name: name_of(first),
+            name: device_name(first),
             major,
             minor,
             mount: mount.map(|mount| mount.point.to_string_lossy().into_owned()),
@@ -259,7 +259,7 @@ impl Devices {
     }
 }
 
-fn named(roles: &BTreeSet<Role>) -> String {
+fn role_names_text(roles: &BTreeSet<Role>) -> String {
     let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
     names.join(", ")
 }

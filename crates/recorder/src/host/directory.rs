@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, readlinkat, rename
 use rustix::process::geteuid;
 
 use crate::UserError;
-use crate::host::paths::{MOST_LINKS, entries, reversed};
+use crate::host::paths::{MOST_LINKS, directory_entries, reversed_path_names};
 
 const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
@@ -28,7 +28,7 @@ const LISTED: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW);
 const FIX: &str = "name a directory of root's, to which nobody else may write";
 
 #[derive(Debug)]
-pub struct Directory(File);
+pub struct TrustedDirectory(File);
 
 /// User and group who called `sudo`.
 pub fn sudo_caller() -> Option<(u32, u32)> {
@@ -36,7 +36,7 @@ pub fn sudo_caller() -> Option<(u32, u32)> {
     id("SUDO_UID").zip(id("SUDO_GID"))
 }
 
-impl Directory {
+impl TrustedDirectory {
     pub fn open_any(path: &Path) -> io::Result<Self> {
         Self::open(CWD, path.as_os_str(), OFlags::PATH | OFlags::DIRECTORY)
     }
@@ -50,7 +50,7 @@ impl Directory {
         let root = || Self::open(CWD, OsStr::new("/"), WALKED);
         let (mut walked, mut links) = (PathBuf::from("/"), 0);
         let mut directory = root().map_err(|error| failed(&walked, error))?;
-        let mut left = reversed(path);
+        let mut left = reversed_path_names(path);
         directory.require_own(&walked)?;
         while let Some(name) = left.pop() {
             let below = walked.join(&name);
@@ -63,7 +63,7 @@ impl Directory {
                     if links > MOST_LINKS {
                         return Err(failed(&below, io::Error::from_raw_os_error(libc::ELOOP)));
                     }
-                    left.extend(reversed(&target));
+                    left.extend(reversed_path_names(&target));
                     if target.is_absolute() {
                         walked = PathBuf::from("/");
                         directory = root().map_err(|error| failed(&walked, error))?;
@@ -141,7 +141,7 @@ impl Directory {
         let Ok(below) = self.listed(name) else {
             return;
         };
-        for entry in entries(below.path()) {
+        for entry in directory_entries(below.path()) {
             let _ = unlinkat(&below.0, entry.file_name(), AtFlags::empty());
         }
         let _ = unlinkat(&self.0, name, AtFlags::REMOVEDIR);
@@ -159,7 +159,7 @@ impl Directory {
     /// Target of a link of root's or the caller's.
     fn link(&self, name: &OsStr) -> io::Result<PathBuf> {
         let link = self.child(name, OFlags::PATH | OFlags::NOFOLLOW)?;
-        if !is_callers(link.0.metadata()?.uid()) {
+        if !is_caller_or_root(link.0.metadata()?.uid()) {
             return Err(io::Error::other("is a link of another user"));
         }
         // The kernel says ENOENT of a descriptor that is no link.
@@ -172,7 +172,7 @@ impl Directory {
     pub fn require_own(&self, path: &Path) -> Result<(), UserError> {
         let found = self.metadata();
         let found = found.map_err(|error| UserError::at(path, error, FIX))?;
-        if !is_callers(found.uid()) {
+        if !is_caller_or_root(found.uid()) {
             let problem = format!("belongs to user {}", found.uid());
             return Err(UserError::at(path, problem, FIX));
         }
@@ -186,7 +186,7 @@ impl Directory {
 }
 
 /// Whether a user is root, the caller, or who called `sudo`.
-fn is_callers(user: u32) -> bool {
+fn is_caller_or_root(user: u32) -> bool {
     let own = geteuid().as_raw();
     user == 0 || user == own || own == 0 && sudo_caller().is_some_and(|(sudo, _)| sudo == user)
 }

@@ -10,44 +10,49 @@ use std::time::{Duration, SystemTime};
 
 use tierwise_recording::{Role, Rules, SECTOR_BYTES};
 
-use crate::host::devices::Devices;
-use crate::host::paths::{TreeSizes, beginning, tree_sizes, within};
-use crate::timeline::{Extent, FileFacts};
+use crate::host::devices::DiscoveredDevices;
+use crate::host::paths::{DirectorySizes, directory_sizes, file_beginning, path_within_root};
+use crate::timeline::{FileExtent, FileFacts};
 
 /// Roles of files by their paths, given by whoever knows them better than rules do.
-pub type RoleOf = Box<dyn Fn(&str) -> Option<Role> + Send>;
+pub type RoleLookup = Box<dyn Fn(&str) -> Option<Role> + Send>;
 
 /// Answers the recorder's questions about files, by their paths as the recorded processes see them.
-pub struct Files {
-    pub devices: Devices,
+pub struct FileDescriber {
+    pub devices: DiscoveredDevices,
     pub rules: Rules,
     /// In place of the rules' own roles.
-    role_of: Option<RoleOf>,
+    role_of: Option<RoleLookup>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
     root: PathBuf,
     /// Those that hold files with roles that were asked for.
     directories: BTreeSet<PathBuf>,
-    extents: KnownExtents,
+    extents: CachedFileExtents,
 }
 
-impl Files {
+impl FileDescriber {
     /// By these rules, or by roles in place of theirs.
-    pub fn new(devices: Devices, rules: Rules, role_of: Option<RoleOf>, root: PathBuf) -> Self {
+    pub fn new(
+        devices: DiscoveredDevices,
+        rules: Rules,
+        role_of: Option<RoleLookup>,
+        root: PathBuf,
+    ) -> Self {
         Self {
             devices,
             rules,
             role_of,
             root,
             directories: BTreeSet::new(),
-            extents: KnownExtents::default(),
+            extents: CachedFileExtents::default(),
         }
     }
 
     /// Sizes in the data directory of a server; none if it is gone, or not known. Links in it lead to tablespaces or a
     /// log elsewhere; settings also lead to files elsewhere, such as binary logs, most of which are not open.
-    pub fn data_sizes(&self, data_directory: &Path) -> Option<TreeSizes> {
-        let directory = within(&self.root, data_directory);
-        tree_sizes(&directory, &self.directories, &self.root, |path| {
+    pub fn data_sizes(&self, data_directory: &Path) -> Option<DirectorySizes> {
+        let directory = path_within_root(&self.root, data_directory);
+        directory_sizes(&directory, &self.directories, &self.root, |path| {
             self.by_path(path)
         })
     }
@@ -67,7 +72,7 @@ impl Files {
 
     /// Facts of one file; empty for a socket or any other file that is not regular.
     pub fn of(&mut self, seen: &str) -> FileFacts {
-        let place = within(&self.root, Path::new(seen));
+        let place = path_within_root(&self.root, Path::new(seen));
         let status = fs::metadata(&place).ok();
         let other = status.as_ref().is_some_and(|status| !status.is_file());
         if !seen.starts_with('/') || other {
@@ -143,7 +148,7 @@ pub fn role_of_content(rules: &Rules, place: &Path) -> Option<Role> {
     // Files of /proc and /sys, which some effect may follow from reading, have no length.
     let long =
         bytes > 0 && fs::metadata(place).is_ok_and(|file| file.is_file() && file.len() >= bytes);
-    let known = long.then(|| beginning(place, bytes))?;
+    let known = long.then(|| file_beginning(place, bytes))?;
     rules.role_of_content(&known?)
 }
 
@@ -159,7 +164,7 @@ const PLACED_WITHIN: Duration = Duration::from_secs(60);
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Mapped {
+struct FiemapExtent {
     logical: u64,
     physical: u64,
     length: u64,
@@ -169,28 +174,28 @@ struct Mapped {
 }
 
 #[repr(C)]
-struct Request {
+struct FiemapRequest {
     start: u64,
     length: u64,
     flags: u32,
     mapped: u32,
     room: u32,
     reserved: u32,
-    extents: [Mapped; AT_ONCE],
+    extents: [FiemapExtent; AT_ONCE],
 }
 
 /// Device, inode, size and time of the last change.
-type State = (u64, u64, u64, i64, i64);
+type FileChangeState = (u64, u64, u64, i64, i64);
 
 /// Known extents by file; a file not written since its last query is not queried again.
 #[derive(Default)]
-pub struct KnownExtents {
-    placed: HashMap<PathBuf, (State, Vec<Extent>)>,
+pub struct CachedFileExtents {
+    placed: HashMap<PathBuf, (FileChangeState, Vec<FileExtent>)>,
 }
 
-impl KnownExtents {
+impl CachedFileExtents {
     /// Extents of a file with this current status on the device with this index.
-    pub fn of(&mut self, path: &Path, status: &Metadata, device: u32) -> Vec<Extent> {
+    pub fn of(&mut self, path: &Path, status: &Metadata, device: u32) -> Vec<FileExtent> {
         let state = (
             status.dev(),
             status.ino(),
@@ -203,7 +208,7 @@ impl KnownExtents {
         {
             return extents.clone();
         }
-        let extents = extents_of(path, device);
+        let extents = file_extents(path, device);
         let changed = status.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         if changed.elapsed().is_ok_and(|passed| passed > PLACED_WITHIN) {
             self.placed
@@ -217,14 +222,14 @@ impl KnownExtents {
 ///
 /// Dirty pages without a location are left out; they are not flushed for this.
 #[must_use]
-pub fn extents_of(path: &Path, device: u32) -> Vec<Extent> {
+pub fn file_extents(path: &Path, device: u32) -> Vec<FileExtent> {
     let mut options = OpenOptions::new();
     let flags = libc::O_NONBLOCK | libc::O_NOATIME;
     let opened = options.read(true).custom_flags(flags).open(path);
-    let asked = opened.and_then(|file| ask(&file));
+    let asked = opened.and_then(|file| query_fiemap(&file));
     let placed = asked.unwrap_or_default().into_iter();
     placed
-        .map(|extent| Extent {
+        .map(|extent| FileExtent {
             device,
             sector: extent.physical / SECTOR_BYTES,
             sectors: extent.length / SECTOR_BYTES,
@@ -233,17 +238,17 @@ pub fn extents_of(path: &Path, device: u32) -> Vec<Extent> {
         .collect()
 }
 
-fn ask(file: &File) -> io::Result<Vec<Mapped>> {
+fn query_fiemap(file: &File) -> io::Result<Vec<FiemapExtent>> {
     let (mut found, mut start) = (Vec::new(), 0);
     loop {
-        let mut request = Box::new(Request {
+        let mut request = Box::new(FiemapRequest {
             start,
             length: u64::MAX - start,
             flags: 0,
             mapped: 0,
             room: AT_ONCE as u32,
             reserved: 0,
-            extents: [Mapped::default(); AT_ONCE],
+            extents: [FiemapExtent::default(); AT_ONCE],
         });
         // SAFETY: the kernel writes at most `room` extents into the live structure, which has room for them.
         let refused =
@@ -281,8 +286,8 @@ mod tests {
             content = [{ offset = 1, hex = "4142", role = "data" }]
         "#;
         let rules = Rules::parse(rules, "toy").unwrap();
-        let mut files = Files::new(
-            Devices::mounted(None, Vec::new()),
+        let mut files = FileDescriber::new(
+            DiscoveredDevices::mounted(None, Vec::new()),
             rules,
             None,
             PathBuf::from("/"),
@@ -308,7 +313,7 @@ mod tests {
         file.write_all(&[1; 300_000]).unwrap();
         file.as_file().sync_all().unwrap();
         let path = file.into_temp_path();
-        let extents = extents_of(&path, 3);
+        let extents = file_extents(&path, 3);
         if extents.is_empty() {
             return; // This file system tells no extents.
         }
@@ -316,6 +321,6 @@ mod tests {
         assert!(sectors * SECTOR_BYTES >= 300_000);
         assert_eq!((extents[0].device, extents[0].offset_bytes), (3, 0));
         std::fs::remove_file(&path).unwrap();
-        assert!(extents_of(&path, 3).is_empty());
+        assert!(file_extents(&path, 3).is_empty());
     }
 }

@@ -11,11 +11,11 @@ use rustix::fs::statvfs;
 use rustix::thread::{Pid, gettid, sched_getaffinity};
 use tierwise_recording::{Machine, StorageCpu};
 
-use crate::host::processes::{self, Family, number_after, text};
+use crate::host::processes::{self, ProcessTree, file_text, number_after_name};
 
 /// The machine that a process runs on, with the memory that its control group leaves it.
-pub fn describe(pid: i32) -> Machine {
-    let installed_kilobytes = number_after("MemTotal:", &text("/proc/meminfo"));
+pub fn describe_machine(pid: i32) -> Machine {
+    let installed_kilobytes = number_after_name("MemTotal:", &file_text("/proc/meminfo"));
     let installed_bytes = installed_kilobytes.map(|kilobytes| kilobytes << 10);
     let memory_bytes = [installed_bytes, memory_limit_bytes(pid)];
     Machine {
@@ -23,13 +23,13 @@ pub fn describe(pid: i32) -> Machine {
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
         core_limit: None,
         processes_bytes: 0,
-        processor: processor(),
-        kernel: text("/proc/sys/kernel/osrelease"),
+        processor: processor_model(),
+        kernel: file_text("/proc/sys/kernel/osrelease"),
     }
 }
 
-fn processor() -> String {
-    let table = text("/proc/cpuinfo");
+fn processor_model() -> String {
+    let table = file_text("/proc/cpuinfo");
     let named = table.lines().find(|line| line.starts_with("model name"));
     let name = named.and_then(|line| line.split_once(':'));
     name.map_or(std::env::consts::ARCH, |(_, name)| name.trim())
@@ -39,20 +39,24 @@ fn processor() -> String {
 /// Lowest memory limit of the control groups that a process is in; none if there is none.
 #[must_use]
 pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
-    lowest_of(pid, "memory", group_bytes)
+    lowest_group_limit_of_process(pid, "memory", control_group_bytes)
 }
 
 /// Memory that a group may use, in version 2 or 1 of control groups; none if there is no limit.
-fn group_bytes(group: &Path) -> Option<u64> {
+fn control_group_bytes(group: &Path) -> Option<u64> {
     let names = ["memory.max", "memory.limit_in_bytes"];
-    let limits = names.map(|name| text(group.join(name)).parse().ok());
+    let limits = names.map(|name| file_text(group.join(name)).parse().ok());
     let limits = limits.into_iter().flatten();
     limits.filter(|limit| *limit < 1 << 60).min()
 }
 
 /// Lowest limit of the control groups that a process is in, with their ancestors, in version 1 those of a controller.
-fn lowest_of(pid: i32, controller: &str, limit: fn(&Path) -> Option<u64>) -> Option<u64> {
-    let groups = text(format!("/proc/{pid}/cgroup"));
+fn lowest_group_limit_of_process(
+    pid: i32,
+    controller: &str,
+    limit: fn(&Path) -> Option<u64>,
+) -> Option<u64> {
+    let groups = file_text(format!("/proc/{pid}/cgroup"));
     let root = Path::new("/sys/fs/cgroup");
     let limits = |line: &str| {
         let (_, line) = line.split_once(':')?;
@@ -64,14 +68,18 @@ fn lowest_of(pid: i32, controller: &str, limit: fn(&Path) -> Option<u64>) -> Opt
         };
         let limits = hierarchies
             .iter()
-            .filter_map(|hierarchy| lowest(hierarchy, group, limit));
+            .filter_map(|hierarchy| lowest_group_limit(hierarchy, group, limit));
         limits.min()
     };
     groups.lines().filter_map(limits).min()
 }
 
 /// Lowest limit of a group and its ancestors.
-fn lowest(hierarchy: &Path, group: &str, limit: impl Fn(&Path) -> Option<u64>) -> Option<u64> {
+fn lowest_group_limit(
+    hierarchy: &Path,
+    group: &str,
+    limit: impl Fn(&Path) -> Option<u64>,
+) -> Option<u64> {
     let group = hierarchy.join(group.trim_start_matches('/'));
     let groups = group.ancestors();
     let within = groups.take_while(|group| group.starts_with(hierarchy));
@@ -79,8 +87,8 @@ fn lowest(hierarchy: &Path, group: &str, limit: impl Fn(&Path) -> Option<u64>) -
 }
 
 /// Cores that a process may use, by its affinity and by the quotas of the control groups that it is in.
-pub fn core_limit(pid: i32) -> Option<f64> {
-    let quota = lowest_of(pid, "cpu", millicores);
+pub fn process_core_limit(pid: i32) -> Option<f64> {
+    let quota = lowest_group_limit_of_process(pid, "cpu", control_group_millicores);
     let affinity = sched_getaffinity(Pid::from_raw(pid)).ok();
     let affinity = affinity.map(|cores| u64::from(cores.count()) * 1000);
     let least = quota.into_iter().chain(affinity).min()?;
@@ -88,12 +96,12 @@ pub fn core_limit(pid: i32) -> Option<f64> {
 }
 
 /// Thousandths of a core that a group may use, in version 2 or 1 of control groups; none if there is no limit.
-fn millicores(group: &Path) -> Option<u64> {
-    let unified = text(group.join("cpu.max"));
+fn control_group_millicores(group: &Path) -> Option<u64> {
+    let unified = file_text(group.join("cpu.max"));
     let (quota, period) = match unified.split_once(' ') {
         Some((quota, period)) => (quota.parse().ok()?, period.parse().ok()?),
         None => {
-            let number = |name: &str| text(group.join(name)).parse::<u64>().ok();
+            let number = |name: &str| file_text(group.join(name)).parse::<u64>().ok();
             (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
         }
     };
@@ -118,16 +126,16 @@ const TICK_NS: f64 = 1e7;
 
 /// Ticks of all cores together since the machine was started.
 #[derive(Default)]
-struct Ticks {
+struct MachineTicks {
     busy: u64,
     idle: u64,
     stolen: u64,
     all: u64,
 }
 
-impl Ticks {
+impl MachineTicks {
     fn now() -> Self {
-        let stat = text("/proc/stat");
+        let stat = file_text("/proc/stat");
         let line = stat.lines().next().unwrap_or_default();
         let words = line.split_whitespace().skip(1).take(8);
         let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
@@ -155,7 +163,7 @@ impl IdleCores {
     pub fn now() -> Self {
         Self {
             at: Instant::now(),
-            idle_ticks: Ticks::now().idle,
+            idle_ticks: MachineTicks::now().idle,
         }
     }
 
@@ -177,7 +185,7 @@ impl IdleCores {
 ///
 /// # Errors
 /// If the system starts no thread.
-pub fn spawn<T: Send + 'static>(
+pub fn spawn_thread_with_id<T: Send + 'static>(
     name: &str,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<(JoinHandle<T>, i32)> {
@@ -204,7 +212,7 @@ pub fn run_when_idle(tid: i32, idle: bool) {
 
 /// Processor time that was used in a burst.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CpuTime {
+pub struct BurstCpuTime {
     pub all_ns: f64,
     /// Time used, except by the recorder and the servers of emulated disks.
     pub others_ns: f64,
@@ -218,38 +226,38 @@ pub struct CpuTime {
 }
 
 /// Processor time of the machine and of some threads, at one instant.
-pub struct CpuUse {
-    family: Family,
-    recorder: Threads,
-    servers: Threads,
-    kernel: Threads,
-    ticks: Ticks,
+pub struct CpuUseSnapshot {
+    family: ProcessTree,
+    recorder: ThreadCpuTimes,
+    servers: ThreadCpuTimes,
+    kernel: ThreadCpuTimes,
+    ticks: MachineTicks,
 }
 
-impl CpuUse {
+impl CpuUseSnapshot {
     /// Of the machine, of the recorder's thread, of threads that serve emulated disks, and of the kernel's own.
-    pub fn now(recorder: i32, servers: &[i32], family: Family) -> Self {
+    pub fn now(recorder: i32, servers: &[i32], family: ProcessTree) -> Self {
         let kernel = family.kernel_threads();
         Self {
             family,
-            recorder: Threads::of(&[recorder]),
-            servers: Threads::of(servers),
-            kernel: Threads::of(&kernel),
+            recorder: ThreadCpuTimes::of(&[recorder]),
+            servers: ThreadCpuTimes::of(servers),
+            kernel: ThreadCpuTimes::of(&kernel),
             // Last here and first at the end: looking for threads takes milliseconds.
-            ticks: Ticks::now(),
+            ticks: MachineTicks::now(),
         }
     }
 
-    pub fn since(&self) -> CpuTime {
-        let (before, now) = (&self.ticks, Ticks::now());
+    pub fn since(&self) -> BurstCpuTime {
+        let (before, now) = (&self.ticks, MachineTicks::now());
         let time_ns = |now: u64, before: u64| now.saturating_sub(before) as f64 * TICK_NS;
         let server_ns = self.servers.since_ns();
-        let family = Family::now();
+        let family = ProcessTree::now();
         let kernel_ns = self.kernel.since_ns() + self.kernel.started_ns(&family);
         let ignored_ns = self.recorder.since_ns() + server_ns;
         let ran = family.ran_since(&self.family).into_iter();
         let programs = ran.filter(|(pid, _, _)| !self.servers.0.contains_key(pid));
-        CpuTime {
+        BurstCpuTime {
             all_ns: time_ns(now.all, before.all),
             others_ns: time_ns(now.busy, before.busy) - ignored_ns as f64,
             stolen_ns: time_ns(now.stolen, before.stolen),
@@ -265,26 +273,26 @@ impl CpuUse {
 }
 
 /// Processor time that each of some threads has had.
-struct Threads(HashMap<i32, u64>);
+struct ThreadCpuTimes(HashMap<i32, u64>);
 
-impl Threads {
+impl ThreadCpuTimes {
     fn of(tids: &[i32]) -> Self {
-        let time = |&tid: &i32| Some((tid, processes::cpu_ns(tid)?));
+        let time = |&tid: &i32| Some((tid, processes::thread_cpu_ns(tid)?));
         Self(tids.iter().filter_map(time).collect())
     }
 
     fn since_ns(&self) -> u64 {
         let had = |(&tid, before): (&i32, &u64)| {
-            processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))
+            processes::thread_cpu_ns(tid).map(|now| now.saturating_sub(*before))
         };
         self.0.iter().filter_map(had).sum()
     }
 
     /// Processor time of the kernel threads that were not there before: workers come and go.
-    fn started_ns(&self, family: &Family) -> u64 {
+    fn started_ns(&self, family: &ProcessTree) -> u64 {
         let new = family.kernel_threads().into_iter();
         let new = new.filter(|tid| !self.0.contains_key(tid));
-        new.filter_map(processes::cpu_ns).sum()
+        new.filter_map(processes::thread_cpu_ns).sum()
     }
 }
 
@@ -296,7 +304,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_cores_memory_and_a_kernel() {
-        let here = describe(std::process::id().cast_signed());
+        let here = describe_machine(std::process::id().cast_signed());
         assert!(here.cores > 0 && here.memory_bytes > 1 << 20);
         assert!(!here.processor.is_empty() && here.kernel.contains('.'));
         assert!(free_bytes(Path::new("/")).is_some());
@@ -306,23 +314,26 @@ mod tests {
     fn quotas_of_both_versions_are_cores() {
         let folder = tempfile::tempdir().unwrap();
         let group = folder.path();
-        assert_eq!(millicores(group), None);
+        assert_eq!(control_group_millicores(group), None);
         fs::write(group.join("cpu.cfs_quota_us"), "-1\n").unwrap();
         fs::write(group.join("cpu.cfs_period_us"), "100000\n").unwrap();
-        assert_eq!(millicores(group), None);
+        assert_eq!(control_group_millicores(group), None);
         fs::write(group.join("cpu.cfs_quota_us"), "250000\n").unwrap();
-        assert_eq!(millicores(group), Some(2500));
+        assert_eq!(control_group_millicores(group), Some(2500));
         fs::write(group.join("cpu.max"), "max 100000\n").unwrap();
-        assert_eq!(millicores(group), None);
+        assert_eq!(control_group_millicores(group), None);
         fs::write(group.join("cpu.max"), "50000 100000\n").unwrap();
-        assert_eq!(lowest(group, "/", millicores), Some(500));
+        assert_eq!(
+            lowest_group_limit(group, "/", control_group_millicores),
+            Some(500)
+        );
     }
 
     #[test]
     fn a_process_on_one_core_has_one() {
         let own = std::process::id().cast_signed();
-        let cores = core_limit(own).unwrap();
-        assert!(cores > 0.0 && cores <= f64::from(describe(own).cores));
+        let cores = process_core_limit(own).unwrap();
+        assert!(cores > 0.0 && cores <= f64::from(describe_machine(own).cores));
     }
 
     #[test]
@@ -332,6 +343,9 @@ mod tests {
         fs::create_dir_all(root.join("a/b")).unwrap();
         fs::write(root.join("a/memory.max"), "123456789\n").unwrap();
         fs::write(root.join("a/b/memory.max"), "max\n").unwrap();
-        assert_eq!(lowest(root, "/a/b", group_bytes), Some(123_456_789));
+        assert_eq!(
+            lowest_group_limit(root, "/a/b", control_group_bytes),
+            Some(123_456_789)
+        );
     }
 }

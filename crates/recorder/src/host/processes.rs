@@ -9,21 +9,21 @@ use std::str::FromStr;
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use crate::host::paths::entries;
+use crate::host::paths::directory_entries;
 
 /// Unique identity of a process; the kernel may reuse a pid. The ledger of tierwise has the same form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct ProcessIdentity {
     pub pid: i32,
     /// When it began, in ticks since the machine was started.
     pub start_ticks: u64,
     pub boot_id: String,
 }
 
-impl Identity {
+impl ProcessIdentity {
     /// Of a live process; a zombie is dead.
     pub fn of(pid: i32) -> Option<Self> {
-        let boot_id = text("/proc/sys/kernel/random/boot_id");
+        let boot_id = file_text("/proc/sys/kernel/random/boot_id");
         start_ticks(pid).map(|start_ticks| Self {
             pid,
             start_ticks,
@@ -38,7 +38,7 @@ impl Identity {
 
 /// What one line of the kernel says about a process or a thread; proc_pid_stat(5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcessStat {
     pub parent: i32,
     pub name: String,
     /// Its processor time without that of its children, in ticks of `USER_HZ`.
@@ -50,11 +50,11 @@ pub struct Stat {
     pub of_kernel: bool,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Of a process or a thread that is not yet reaped.
     pub fn of(pid: i32) -> Option<Self> {
         const PF_KTHREAD: u64 = 0x0020_0000;
-        let stat = text(format!("/proc/{pid}/stat"));
+        let stat = file_text(format!("/proc/{pid}/stat"));
         // The name, in parentheses, may hold anything.
         let (before, fields) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
@@ -72,51 +72,51 @@ impl Stat {
 
 /// When a live process began, in ticks since the machine was started.
 pub fn start_ticks(pid: i32) -> Option<u64> {
-    let stat = Stat::of(pid).filter(|stat| stat.alive)?;
+    let stat = ProcessStat::of(pid).filter(|stat| stat.alive)?;
     Some(stat.start_ticks)
 }
 
 /// Name of a process as the kernel shows it; empty if it is gone.
-pub fn program_of(pid: i32) -> String {
-    text(format!("/proc/{pid}/comm"))
+pub fn program_name(pid: i32) -> String {
+    file_text(format!("/proc/{pid}/comm"))
 }
 
 /// All processes, in order.
-pub fn all() -> Vec<i32> {
-    numbers_in("/proc")
+pub fn all_processes() -> Vec<i32> {
+    numeric_entries("/proc")
 }
 
 /// Processes with one of these names whose parents have none of them, in order.
 #[must_use]
 pub fn first_processes(programs: &[String]) -> Vec<i32> {
-    let named = |pid: i32| programs.contains(&program_of(pid));
-    let pids = all().into_iter();
+    let named = |pid: i32| programs.contains(&program_name(pid));
+    let pids = all_processes().into_iter();
     pids.filter(|&pid| named(pid) && parent_of(pid).is_some_and(|parent| !named(parent)))
         .collect()
 }
 
 /// Memory that processes hold: the private memory of each, plus the largest shared part of one.
 #[must_use]
-pub fn memory_bytes(pids: &[i32]) -> u64 {
+pub fn processes_memory_bytes(pids: &[i32]) -> u64 {
     let (mut private, mut shared) = (0, 0);
     for pid in pids {
-        let status = text(format!("/proc/{pid}/status"));
-        private += number_after("RssAnon:", &status).unwrap_or(0) << 10;
-        shared = shared.max(number_after("RssShmem:", &status).unwrap_or(0) << 10);
+        let status = file_text(format!("/proc/{pid}/status"));
+        private += number_after_name("RssAnon:", &status).unwrap_or(0) << 10;
+        shared = shared.max(number_after_name("RssShmem:", &status).unwrap_or(0) << 10);
     }
     private + shared
 }
 
 /// What a thread did since it was started, or several did in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Activity {
+pub struct ThreadActivity {
     /// Voluntary context switches.
     pub waits: u64,
     /// Processor time, by the scheduler's own clock.
     pub cpu_ns: u64,
 }
 
-impl Add for Activity {
+impl Add for ThreadActivity {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -127,7 +127,7 @@ impl Add for Activity {
     }
 }
 
-impl Sub for Activity {
+impl Sub for ThreadActivity {
     type Output = Self;
 
     /// None below 0: another thread has the id of one that ended.
@@ -141,17 +141,17 @@ impl Sub for Activity {
 
 /// What each thread of some processes did since it was started, by its id.
 #[must_use]
-pub fn activities(pids: &[i32]) -> HashMap<i32, Activity> {
+pub fn thread_activities(pids: &[i32]) -> HashMap<i32, ThreadActivity> {
     let threads = pids
         .iter()
         .flat_map(|&pid| thread_ids(pid).into_iter().map(move |tid| (pid, tid)));
     threads
         .map(|(pid, tid)| {
             let task = format!("/proc/{pid}/task/{tid}");
-            let status = text(format!("{task}/status"));
-            let activity = Activity {
-                waits: number_after("voluntary_ctxt_switches:", &status).unwrap_or(0),
-                cpu_ns: number_after("", &text(format!("{task}/schedstat"))).unwrap_or(0),
+            let status = file_text(format!("{task}/status"));
+            let activity = ThreadActivity {
+                waits: number_after_name("voluntary_ctxt_switches:", &status).unwrap_or(0),
+                cpu_ns: number_after_name("", &file_text(format!("{task}/schedstat"))).unwrap_or(0),
             };
             (tid, activity)
         })
@@ -159,7 +159,7 @@ pub fn activities(pids: &[i32]) -> HashMap<i32, Activity> {
 }
 
 /// The first number of the line that begins with a name.
-pub fn number_after(name: &str, text: &str) -> Option<u64> {
+pub fn number_after_name(name: &str, text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
@@ -185,16 +185,16 @@ pub struct OpenFile {
 
 /// The process that started this one.
 pub fn parent_of(pid: i32) -> Option<i32> {
-    Stat::of(pid).map(|stat| stat.parent)
+    ProcessStat::of(pid).map(|stat| stat.parent)
 }
 
-pub fn process_of(tid: i32) -> Option<i32> {
-    let pid = number_after("Tgid:", &text(format!("/proc/{tid}/status")))?;
+pub fn process_of_thread(tid: i32) -> Option<i32> {
+    let pid = number_after_name("Tgid:", &file_text(format!("/proc/{tid}/status")))?;
     i32::try_from(pid).ok()
 }
 
 pub fn thread_ids(pid: i32) -> Vec<i32> {
-    numbers_in(format!("/proc/{pid}/task"))
+    numeric_entries(format!("/proc/{pid}/task"))
 }
 
 pub fn thread_ids_of(pids: &[i32]) -> Vec<i32> {
@@ -210,13 +210,13 @@ pub fn command_line(pid: i32) -> Vec<String> {
         .collect()
 }
 
-pub fn threads(pid: i32) -> Vec<LiveThread> {
-    let process = program_of(pid);
+pub fn live_threads(pid: i32) -> Vec<LiveThread> {
+    let process = program_name(pid);
     let command_line = command_line(pid).join(" ").trim_end().to_owned();
     let live = |tid| LiveThread {
         pid,
         tid,
-        name: text(format!("/proc/{pid}/task/{tid}/comm")),
+        name: file_text(format!("/proc/{pid}/task/{tid}/comm")),
         process: process.clone(),
         command_line: command_line.clone(),
     };
@@ -224,28 +224,28 @@ pub fn threads(pid: i32) -> Vec<LiveThread> {
 }
 
 /// A thread, by its own number alone.
-pub fn thread(tid: i32) -> Option<LiveThread> {
+pub fn live_thread(tid: i32) -> Option<LiveThread> {
     let own = |thread: &LiveThread| thread.tid == tid;
-    threads(process_of(tid)?).into_iter().find(own)
+    live_threads(process_of_thread(tid)?).into_iter().find(own)
 }
 
 pub fn open_files(pid: i32) -> Vec<OpenFile> {
     let opened = |fd: i32| {
-        let path = file_behind(&format!("/proc/{pid}/fd/{fd}"))?;
+        let path = link_target_path(&format!("/proc/{pid}/fd/{fd}"))?;
         Some(OpenFile { pid, fd, path })
     };
-    let numbers = numbers_in(format!("/proc/{pid}/fd")).into_iter();
+    let numbers = numeric_entries(format!("/proc/{pid}/fd")).into_iter();
     numbers.filter_map(opened).collect()
 }
 
 /// The path that a link in `/proc` leads to, without a mark.
-pub fn file_behind(link: &str) -> Option<String> {
+pub fn link_target_path(link: &str) -> Option<String> {
     let path = fs::read_link(link).ok()?;
-    Some(without_mark(&path.to_string_lossy()).to_owned())
+    Some(without_deleted_mark(&path.to_string_lossy()).to_owned())
 }
 
 /// The path of a file, without the mark by which the kernel says that it was removed.
-pub fn without_mark(path: &str) -> &str {
+pub fn without_deleted_mark(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }
 
@@ -257,7 +257,7 @@ pub fn shares_namespace(pid: i32, kind: &str) -> bool {
 
 /// Number and first arguments of the call that a thread sleeps in; none if it runs, can run, or sleeps for another reason.
 pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 4])> {
-    let text = text(format!("/proc/{pid}/task/{tid}/syscall"));
+    let text = file_text(format!("/proc/{pid}/task/{tid}/syscall"));
     let mut words = text.split_whitespace();
     let number = words.next()?.parse().ok()?;
     let mut arguments = [0; 4];
@@ -268,23 +268,23 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<(u32, [u64; 4])> {
     Some((number, arguments))
 }
 
-pub fn cpu_ns(tid: i32) -> Option<u64> {
-    number_after("", &text(format!("/proc/{tid}/schedstat")))
+pub fn thread_cpu_ns(tid: i32) -> Option<u64> {
+    number_after_name("", &file_text(format!("/proc/{tid}/schedstat")))
 }
 
 pub fn is_kernel_thread(tid: i32) -> bool {
-    Stat::of(tid).is_none_or(|stat| stat.of_kernel)
+    ProcessStat::of(tid).is_none_or(|stat| stat.of_kernel)
 }
 
 /// Names of a directory's entries that are numbers, in order.
-pub fn numbers_in<T: FromStr + Ord>(directory: impl AsRef<Path>) -> Vec<T> {
-    let numbers = entries(directory);
+pub fn numeric_entries<T: FromStr + Ord>(directory: impl AsRef<Path>) -> Vec<T> {
+    let numbers = directory_entries(directory);
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.sorted_unstable().collect()
 }
 
 /// Text of a file without white space at its ends; empty if it cannot be read.
-pub fn text(file: impl AsRef<Path>) -> String {
+pub fn file_text(file: impl AsRef<Path>) -> String {
     let bytes = fs::read(file).unwrap_or_default();
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
@@ -294,15 +294,17 @@ const KERNEL_PARENT: i32 = 2;
 
 /// All processes, and the kernel's own threads, at one instant. Reading a process takes some 20 µs of kernel time, so
 /// one reading serves all queries about that instant.
-pub struct Family {
-    members: BTreeMap<i32, Stat>,
+pub struct ProcessTree {
+    members: BTreeMap<i32, ProcessStat>,
 }
 
-impl Family {
+impl ProcessTree {
     pub fn now() -> Self {
-        let pids = all().into_iter();
+        let pids = all_processes().into_iter();
         Self {
-            members: pids.filter_map(|pid| Some((pid, Stat::of(pid)?))).collect(),
+            members: pids
+                .filter_map(|pid| Some((pid, ProcessStat::of(pid)?)))
+                .collect(),
         }
     }
 
@@ -345,7 +347,7 @@ impl Family {
     /// Processor time of each program since an earlier instant, in ticks: its pid, its name. Those that began since
     /// then count whole; kernel threads do not count.
     pub fn ran_since(&self, earlier: &Self) -> Vec<(i32, String, u64)> {
-        let of_kernel = |pid: i32, stat: &Stat| [pid, stat.parent].contains(&KERNEL_PARENT);
+        let of_kernel = |pid: i32, stat: &ProcessStat| [pid, stat.parent].contains(&KERNEL_PARENT);
         let members = self.members.iter();
         let programs = members.filter(|&(&pid, stat)| !of_kernel(pid, stat));
         let ran = programs.map(|(&pid, stat)| {
@@ -364,9 +366,9 @@ mod tests {
 
     #[test]
     fn this_process_is_alive_and_one_that_began_at_another_time_is_not() {
-        let own = Identity::of(std::process::id().cast_signed()).unwrap();
+        let own = ProcessIdentity::of(std::process::id().cast_signed()).unwrap();
         assert!(own.alive());
-        let other = Identity {
+        let other = ProcessIdentity {
             start_ticks: own.start_ticks + 1,
             ..own
         };
@@ -376,28 +378,28 @@ mod tests {
     #[test]
     fn memory_and_activity_are_those_of_live_processes() {
         let own = std::process::id().cast_signed();
-        assert!(memory_bytes(&[own]) > 1 << 16);
-        assert_eq!(memory_bytes(&[1 << 30]), 0);
-        assert!(activities(&[1 << 30]).is_empty());
+        assert!(processes_memory_bytes(&[own]) > 1 << 16);
+        assert_eq!(processes_memory_bytes(&[1 << 30]), 0);
+        assert!(thread_activities(&[1 << 30]).is_empty());
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        let before = activities(&[own])[&tid];
+        let before = thread_activities(&[own])[&tid];
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let after = activities(&[own])[&tid];
+        let after = thread_activities(&[own])[&tid];
         assert!(after.waits > before.waits && after.cpu_ns > before.cpu_ns);
     }
 
     /// Processes with their parents, names and ticks.
-    fn family(members: &[(i32, i32, &str, u64)]) -> Family {
+    fn family(members: &[(i32, i32, &str, u64)]) -> ProcessTree {
         let stat = |&(pid, parent, name, ticks): &(i32, i32, &str, u64)| {
-            let stat = Stat {
+            let stat = ProcessStat {
                 parent,
                 name: name.to_owned(),
                 ticks,
-                ..Stat::default()
+                ..ProcessStat::default()
             };
             (pid, stat)
         };
-        Family {
+        ProcessTree {
             members: members.iter().map(stat).collect(),
         }
     }
@@ -442,6 +444,6 @@ mod tests {
         let path = path.keep().unwrap();
         fs::remove_file(&path).unwrap();
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-        assert_eq!(file_behind(&link).as_deref(), path.to_str());
+        assert_eq!(link_target_path(&link).as_deref(), path.to_str());
     }
 }

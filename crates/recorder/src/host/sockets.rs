@@ -16,51 +16,51 @@ use crate::host::processes::shares_namespace;
 
 /// All sockets at one instant, with the processes that have them open.
 #[derive(Debug, Default)]
-pub struct Sockets {
+pub struct SocketTable {
     /// By inode; an inode number is that of one socket on the whole host.
-    all: HashMap<u64, (Namespace, Socket)>,
+    all: HashMap<u64, (NetworkNamespace, Socket)>,
     /// Connections of TCP by both ends.
-    pairs: HashMap<(SocketAddr, SocketAddr), Vec<(Namespace, u64)>>,
+    pairs: HashMap<(SocketAddr, SocketAddr), Vec<(NetworkNamespace, u64)>>,
     owners: HashMap<u64, Vec<i32>>,
     owned: BTreeMap<i32, Vec<u64>>,
 }
 
-type Namespace = usize;
+type NetworkNamespace = usize;
 
 /// Where a server takes connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listening {
+pub struct ListeningAddresses {
     pub ports: BTreeSet<u16>,
     pub paths: BTreeSet<String>,
 }
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Peer {
+pub enum ConnectionPeer {
     /// Processes of this host.
     Processes(Vec<i32>),
     /// Another host, or an address that leads to one.
     Address(IpAddr, u16),
 }
 
-impl Sockets {
+impl SocketTable {
     /// The state at this instant. It reads every descriptor of the host: tens of milliseconds.
     pub fn now() -> Self {
         let mut sockets = Self::default();
         let mut namespaces: HashMap<_, i32> = HashMap::new();
-        for pid in processes::all() {
+        for pid in processes::all_processes() {
             let Ok(namespace) = fs::read_link(format!("/proc/{pid}/ns/net")) else {
                 continue;
             };
             namespaces.entry(namespace).or_insert(pid);
-            for inode in inodes_of(pid) {
+            for inode in socket_inodes(pid) {
                 sockets.owners.entry(inode).or_default().push(pid);
                 sockets.owned.entry(pid).or_default().push(inode);
             }
         }
         for (namespace, pid) in namespaces.into_values().enumerate() {
-            for (inode, socket) in in_namespace_of(pid) {
-                if let (Ends::Tcp { local, remote }, false) = (&socket.ends, socket.listens) {
+            for (inode, socket) in sockets_in_namespace_of(pid) {
+                if let (SocketEnds::Tcp { local, remote }, false) = (&socket.ends, socket.listens) {
                     let pair = sockets.pairs.entry((*local, *remote)).or_default();
                     pair.push((namespace, inode));
                 }
@@ -70,57 +70,63 @@ impl Sockets {
         sockets
     }
 
-    pub(crate) fn listening(&self, pids: &[i32]) -> Listening {
-        let mut found = Listening::default();
+    pub(crate) fn listening(&self, pids: &[i32]) -> ListeningAddresses {
+        let mut found = ListeningAddresses::default();
         for (_, socket) in self.of(pids).filter(|(_, socket)| socket.listens) {
             match &socket.ends {
-                Ends::Unix { path, .. } => found.paths.extend(path.clone()),
-                Ends::Tcp { local, .. } => _ = found.ports.insert(local.port()),
+                SocketEnds::Unix { path, .. } => found.paths.extend(path.clone()),
+                SocketEnds::Tcp { local, .. } => _ = found.ports.insert(local.port()),
             }
         }
         found
     }
 
     /// Connections that processes accepted, each with its other end; not those among themselves.
-    pub(crate) fn accepted(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn accepted(&self, pids: &[i32]) -> Vec<ConnectionPeer> {
         let listening = self.listening(pids);
         self.connections(pids, |ends| match ends {
-            Ends::Unix { path, .. } => path.as_ref().is_some_and(|it| listening.paths.contains(it)),
-            Ends::Tcp { local, .. } => listening.ports.contains(&local.port()),
+            SocketEnds::Unix { path, .. } => {
+                path.as_ref().is_some_and(|it| listening.paths.contains(it))
+            }
+            SocketEnds::Tcp { local, .. } => listening.ports.contains(&local.port()),
         })
     }
 
     /// Connections that processes opened, each with its other end; not those among themselves.
-    pub(crate) fn opened(&self, pids: &[i32]) -> Vec<Peer> {
+    pub(crate) fn opened(&self, pids: &[i32]) -> Vec<ConnectionPeer> {
         let listening = self.listening(pids);
         self.connections(pids, |ends| match ends {
-            Ends::Unix { path, .. } => path.is_none(),
-            Ends::Tcp { local, .. } => !listening.ports.contains(&local.port()),
+            SocketEnds::Unix { path, .. } => path.is_none(),
+            SocketEnds::Tcp { local, .. } => !listening.ports.contains(&local.port()),
         })
     }
 
-    fn connections(&self, pids: &[i32], wanted: impl Fn(&Ends) -> bool) -> Vec<Peer> {
+    fn connections(
+        &self,
+        pids: &[i32],
+        wanted: impl Fn(&SocketEnds) -> bool,
+    ) -> Vec<ConnectionPeer> {
         let sockets = self.of(pids).filter(|(_, socket)| wanted(&socket.ends));
         let peers = sockets.filter_map(|(inode, _)| self.peer(inode));
-        let strangers = |peer: &Peer| match peer {
-            Peer::Processes(there) => !there.iter().any(|pid| pids.contains(pid)),
-            Peer::Address(..) => true,
+        let strangers = |peer: &ConnectionPeer| match peer {
+            ConnectionPeer::Processes(there) => !there.iter().any(|pid| pids.contains(pid)),
+            ConnectionPeer::Address(..) => true,
         };
         peers.filter(strangers).collect()
     }
 
     /// The other end of a connection; none of a socket that listens, or whose peer nobody has open.
-    pub fn peer(&self, inode: u64) -> Option<Peer> {
+    pub fn peer(&self, inode: u64) -> Option<ConnectionPeer> {
         let (namespace, socket) = self.all.get(&inode)?;
         if socket.listens {
             return None;
         }
         match &socket.ends {
-            Ends::Unix { peer, .. } => {
+            SocketEnds::Unix { peer, .. } => {
                 let pids = self.owners.get(&(*peer)?)?;
-                Some(Peer::Processes(pids.clone()))
+                Some(ConnectionPeer::Processes(pids.clone()))
             }
-            Ends::Tcp { local, remote } => {
+            SocketEnds::Tcp { local, remote } => {
                 let ends = self.pairs.get(&(*remote, *local));
                 let ends = ends.map_or(&[][..], Vec::as_slice);
                 // The same pair of loopback addresses may exist in several namespaces.
@@ -128,8 +134,8 @@ impl Sockets {
                 let end = here.or(ends.first().filter(|_| !remote.ip().is_loopback()));
                 let pids = end.and_then(|(_, inode)| self.owners.get(inode));
                 Some(match pids {
-                    Some(pids) => Peer::Processes(pids.clone()),
-                    None => Peer::Address(remote.ip(), remote.port()),
+                    Some(pids) => ConnectionPeer::Processes(pids.clone()),
+                    None => ConnectionPeer::Address(remote.ip(), remote.port()),
                 })
             }
         }
@@ -145,7 +151,7 @@ impl Sockets {
 }
 
 /// Sockets among the open files of a process.
-pub fn inodes_of(pid: i32) -> Vec<u64> {
+pub fn socket_inodes(pid: i32) -> Vec<u64> {
     let opened = processes::open_files(pid).into_iter();
     opened
         .filter_map(|file| {
@@ -163,12 +169,12 @@ pub fn inodes_of(pid: i32) -> Vec<u64> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
     pub listens: bool,
-    pub ends: Ends,
+    pub ends: SocketEnds,
 }
 
 /// What tells to whom a socket is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ends {
+pub enum SocketEnds {
     Unix {
         /// Its path, or that of the listener that accepted it; none for a client's.
         path: Option<String>,
@@ -181,11 +187,11 @@ pub enum Ends {
 }
 
 /// The sockets of the namespace that a process is in, by inode.
-pub fn in_namespace_of(pid: i32) -> Vec<(u64, Socket)> {
+pub fn sockets_in_namespace_of(pid: i32) -> Vec<(u64, Socket)> {
     let mut sockets = Vec::new();
     for table in ["tcp", "tcp6"] {
         let text = fs::read_to_string(format!("/proc/{pid}/net/{table}")).unwrap_or_default();
-        sockets.extend(text.lines().filter_map(tcp_line));
+        sockets.extend(text.lines().filter_map(parse_tcp_line));
     }
     // A thread of its own, because it enters the namespace.
     let thread = thread::Builder::new().spawn(move || unix_sockets(pid)).ok();
@@ -194,23 +200,23 @@ pub fn in_namespace_of(pid: i32) -> Vec<(u64, Socket)> {
     sockets
 }
 
-fn tcp_line(line: &str) -> Option<(u64, Socket)> {
+fn parse_tcp_line(line: &str) -> Option<(u64, Socket)> {
     const LISTENING: &str = "0A";
     const GONE: u64 = 0;
     let words: Vec<&str> = line.split_whitespace().collect();
     let inode = words.get(9)?.parse().ok().filter(|inode| *inode != GONE)?;
     let socket = Socket {
         listens: *words.get(3)? == LISTENING,
-        ends: Ends::Tcp {
-            local: address(words.get(1)?)?,
-            remote: address(words.get(2)?)?,
+        ends: SocketEnds::Tcp {
+            local: parse_hex_address(words.get(1)?)?,
+            remote: parse_hex_address(words.get(2)?)?,
         },
     };
     Some((inode, socket))
 }
 
 /// An address as hexadecimal words of the host's byte order, and a port.
-fn address(text: &str) -> Option<SocketAddr> {
+fn parse_hex_address(text: &str) -> Option<SocketAddr> {
     let (digits, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
     let words = (0..digits.len()).step_by(8);
@@ -240,18 +246,18 @@ fn unix_sockets(pid: i32) -> io::Result<Vec<(u64, Socket)>> {
     }
     let (flags, protocol) = (SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG));
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
-    send(&socket, &request(), SendFlags::empty())?;
+    send(&socket, &unix_diag_request(), SendFlags::empty())?;
     let (mut sockets, mut buffer) = (Vec::new(), vec![0_u8; BUFFER_BYTES]);
     loop {
         let (got, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-        if got == 0 || read_messages(&buffer[..got], &mut sockets) {
+        if got == 0 || read_netlink_messages(&buffer[..got], &mut sockets) {
             return Ok(sockets);
         }
     }
 }
 
 /// A header, and `struct unix_diag_req` for all sockets of the namespace with their names and peers.
-fn request() -> Vec<u8> {
+fn unix_diag_request() -> Vec<u8> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const SHOW_NAME_AND_PEER: u32 = 1 | 4;
     const LENGTH_BYTES: u32 = 40;
@@ -270,48 +276,48 @@ fn request() -> Vec<u8> {
 }
 
 /// Reads the messages of one answer; whether it was the last one.
-fn read_messages(mut rest: &[u8], sockets: &mut Vec<(u64, Socket)>) -> bool {
-    while let (Some(length), Some(kind)) = (word(rest, 0), half(rest, 4)) {
+fn read_netlink_messages(mut rest: &[u8], sockets: &mut Vec<(u64, Socket)>) -> bool {
+    while let (Some(length), Some(kind)) = (u32_at(rest, 0), u16_at(rest, 4)) {
         let length = length as usize;
         if length < HEADER_BYTES || length > rest.len() {
             return true;
         }
         match i32::from(kind) {
             libc::NLMSG_DONE | libc::NLMSG_ERROR => return true,
-            _ => sockets.extend(unix_socket(&rest[HEADER_BYTES..length])),
+            _ => sockets.extend(parse_unix_socket(&rest[HEADER_BYTES..length])),
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     false
 }
 
-fn unix_socket(message: &[u8]) -> Option<(u64, Socket)> {
+fn parse_unix_socket(message: &[u8]) -> Option<(u64, Socket)> {
     const NAME: u16 = 0;
     const PEER: u16 = 2;
     const LISTENING: u8 = 10;
     let (mut path, mut peer) = (None, None);
     let mut rest = message.get(MESSAGE_BYTES..)?;
-    while let (Some(length), Some(kind)) = (half(rest, 0), half(rest, 2)) {
+    while let (Some(length), Some(kind)) = (u16_at(rest, 0), u16_at(rest, 2)) {
         let length = usize::from(length);
         let Some(value) = rest.get(4..length) else {
             break;
         };
         match kind {
-            NAME => path = path_of(value),
-            PEER => peer = word(value, 0).map(u64::from),
+            NAME => path = unix_socket_path(value),
+            PEER => peer = u32_at(value, 0).map(u64::from),
             _ => {}
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     let socket = Socket {
         listens: message[2] == LISTENING,
-        ends: Ends::Unix { path, peer },
+        ends: SocketEnds::Unix { path, peer },
     };
-    Some((word(message, 4)?.into(), socket))
+    Some((u32_at(message, 4)?.into(), socket))
 }
 
 /// A path; an abstract name begins with a null byte, which is written as `@`.
-fn path_of(name: &[u8]) -> Option<String> {
+fn unix_socket_path(name: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(name).into_owned();
     let text = match text.strip_prefix('\0') {
         Some(rest) => format!("@{rest}"),
@@ -321,11 +327,11 @@ fn path_of(name: &[u8]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
@@ -354,9 +360,12 @@ mod tests {
         let unix = UnixListener::bind(&place).unwrap();
         let connected = UnixStream::connect(&place).unwrap();
         let _served = unix.accept().unwrap();
-        let sockets = Sockets::now();
+        let sockets = SocketTable::now();
         for end in [inode(&client), inode(&accepted), inode(&connected)] {
-            assert_eq!(sockets.peer(end), Some(Peer::Processes(vec![own])));
+            assert_eq!(
+                sockets.peer(end),
+                Some(ConnectionPeer::Processes(vec![own]))
+            );
         }
         assert_eq!(sockets.peer(inode(&listener)), None);
         let found = sockets.listening(&[own]);
@@ -367,7 +376,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_as_the_kernel_writes_them() {
-        let shown = |text| address(text).map(|found| found.to_string());
+        let shown = |text| parse_hex_address(text).map(|found| found.to_string());
         let native = |text: &str, other: &str| match cfg!(target_endian = "little") {
             true => text.to_owned(),
             false => other.to_owned(),
@@ -390,10 +399,10 @@ mod tests {
         let listener = UnixListener::bind(&place).unwrap();
         let client = UnixStream::connect(&place).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        let sockets = in_namespace_of(std::process::id().cast_signed());
+        let sockets = sockets_in_namespace_of(std::process::id().cast_signed());
         let unix = |listens, path: Option<&str>, peer| Socket {
             listens,
-            ends: Ends::Unix {
+            ends: SocketEnds::Unix {
                 path: path.map(str::to_owned),
                 peer,
             },
@@ -412,9 +421,9 @@ mod tests {
     #[test]
     fn damaged_answers_end() {
         let mut sockets = Vec::new();
-        assert!(!read_messages(&[], &mut sockets));
-        assert!(read_messages(&[3; 64], &mut sockets));
-        assert!(unix_socket(&[0; 18]).is_some());
-        assert!(unix_socket(&[0; 3]).is_none());
+        assert!(!read_netlink_messages(&[], &mut sockets));
+        assert!(read_netlink_messages(&[3; 64], &mut sockets));
+        assert!(parse_unix_socket(&[0; 18]).is_some());
+        assert!(parse_unix_socket(&[0; 3]).is_none());
     }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use tierwise_recording::Role;
 
-use crate::host::block_layer::{BackingDevices, BlockLayer, EmulatedPartition, Stretch};
-use crate::host::devices::Devices;
+use crate::host::block_layer::{BackingDevices, BlockLayer, EmulatedPartition, MappedSectorRange};
+use crate::host::devices::DiscoveredDevices;
 use crate::timeline::DeviceRange;
 
 struct Sysfs(TempDir);
@@ -76,7 +76,7 @@ fn a_linear_volume_is_followed_to_the_sectors_of_its_disk() {
     let sys = Sysfs::new();
     let volume = sys.volume_on_partition();
     let layer = sys.layer(|_| Some("0 400 linear 8:1 100\n400 200 linear 8:1 700\n".into()));
-    let stretch = |first_sector, sectors, offset_sectors| Stretch {
+    let stretch = |first_sector, sectors, offset_sectors| MappedSectorRange {
         name: "sda".into(),
         number: 8 << 20,
         first_sector,
@@ -151,8 +151,8 @@ fn tables(number: &str) -> Option<String> {
 }
 
 /// Devices that were met in this order, each for a role.
-fn devices_of(layer: BlockLayer, met: &[(Role, (u32, u32))]) -> Devices {
-    let mut devices = Devices::new(None, layer);
+fn devices_of(layer: BlockLayer, met: &[(Role, (u32, u32))]) -> DiscoveredDevices {
+    let mut devices = DiscoveredDevices::new(None, layer);
     for &(role, (major, minor)) in met {
         // On a mount that is no overlay; its own number does not count.
         let (number, place) = (libc::makedev(major, minor), Path::new("/proc"));
@@ -162,7 +162,7 @@ fn devices_of(layer: BlockLayer, met: &[(Role, (u32, u32))]) -> Devices {
 }
 
 /// Number, first sector, sectors and offset of each range of a device.
-fn places(devices: &Devices, device: u32) -> Vec<(u32, u64, u64, u64)> {
+fn places(devices: &DiscoveredDevices, device: u32) -> Vec<(u32, u64, u64, u64)> {
     let ranges = devices.ranges().into_iter();
     let place = |range: DeviceRange| {
         (
@@ -178,7 +178,7 @@ fn places(devices: &Devices, device: u32) -> Vec<(u32, u64, u64, u64)> {
         .collect()
 }
 
-fn shared(devices: &Devices) -> Vec<u32> {
+fn shared(devices: &DiscoveredDevices) -> Vec<u32> {
     devices
         .described()
         .iter()

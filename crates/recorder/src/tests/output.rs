@@ -69,14 +69,14 @@ fn shown(folder: &Path) -> usize {
 }
 
 fn refusal(out: &Path) -> String {
-    Output::begin(out).err().unwrap().message
+    UnfinishedRecording::begin(out).err().unwrap().message
 }
 
 #[test]
 fn a_recording_gets_its_name_last_and_leaves_nothing_when_it_is_given_up() {
     let home = Home::new();
     let (home, run) = (&home.path, home.path.join("run"));
-    let begin = || Output::begin(&home.join("out")).unwrap();
+    let begin = || UnfinishedRecording::begin(&home.join("out")).unwrap();
     let output = begin();
     fs::write(output.path().join("table"), "x").unwrap();
     assert_eq!((shown(home), shown(&run)), (2, 1));
@@ -130,7 +130,7 @@ fn a_name_that_another_user_gives_to_a_link_leads_nowhere() {
         scope.spawn(|| swap(&theirs, &victim, &stop));
         for round in 0..ROUNDS {
             // It may fail, as its directory is moved away, but touches nothing else.
-            if let Ok(output) = Output::begin(&theirs.join(format!("out-{round}"))) {
+            if let Ok(output) = UnfinishedRecording::begin(&theirs.join(format!("out-{round}"))) {
                 let _ = fs::write(output.path().join("table"), "x");
                 let _ = output.keep();
             }
@@ -163,7 +163,7 @@ fn a_dead_recorders_directory_is_not_removed_through_a_link() {
         for _ in 0..ROUNDS {
             fs::write(&entry, &text).unwrap();
             let _ = fs::create_dir(theirs.join(NAME));
-            crate::output::sweep().unwrap();
+            crate::output::remove_killed_recordings().unwrap();
             if shown(&victim) == 0 {
                 break;
             }

@@ -6,7 +6,7 @@ use std::fs;
 
 use tierwise_recording::CallKind::{self, *};
 
-use crate::timeline::syscalls::{self, Change};
+use crate::timeline::syscalls::{self, DescriptorChange};
 
 /// The headers of linux-libc-dev, by processor: its name, and where Debian and others put the table.
 const HEADERS: [(&str, [&str; 2]); 2] = [
@@ -98,20 +98,24 @@ fn each_number_means_what_the_kernel_calls_it() {
             .split(' ')
             .filter_map(|name| Some((name, number(name)?)))
         {
-            assert_eq!(syscalls::shape(number).kind, kind, "{name}");
+            assert_eq!(syscalls::call_shape(number).kind, kind, "{name}");
         }
     }
     for (name, &number) in &numbers {
-        let changes = syscalls::shape(number).change != Change::None;
+        let changes = syscalls::call_shape(number).change != DescriptorChange::None;
         assert_eq!(changes, has(CHANGES, name), "{name}");
         assert_eq!(
-            syscalls::unlinks(number),
+            syscalls::removes_name(number),
             has("unlink unlinkat", name),
             "{name}"
         );
-        assert_eq!(syscalls::shortens(number), name == "ftruncate", "{name}");
+        assert_eq!(
+            syscalls::sets_file_length(number),
+            name == "ftruncate",
+            "{name}"
+        );
         let is_known = KINDS.iter().any(|(_, names)| has(names, name));
-        let kind = syscalls::shape(number).kind;
+        let kind = syscalls::call_shape(number).kind;
         assert_eq!(kind != Other, is_known, "{name} is {kind:?}");
     }
 }
@@ -138,6 +142,10 @@ fn the_calls_of_databases_are_recorded_and_no_others() {
         return;
     };
     for (name, &number) in &numbers {
-        assert_eq!(syscalls::is_recorded(number), has(RECORDED, name), "{name}");
+        assert_eq!(
+            syscalls::is_recorded_call(number),
+            has(RECORDED, name),
+            "{name}"
+        );
     }
 }

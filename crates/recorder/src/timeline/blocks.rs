@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tierwise_recording::{Block, BlockOp, NONE};
 
-use crate::event::Request;
+use crate::trace_event::BlockRequest;
 
 /// Maps sectors of a recorded device to those in block events; a volume may lie in several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl DeviceRange {
 
 /// Requests of one burst.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(super) struct BurstRequests {
     ranges: Vec<DeviceRange>,
     /// In order of issue; those under way have no completion yet.
     pub rows: Vec<Block>,
@@ -59,7 +59,7 @@ pub(super) struct Blocks {
 }
 
 /// What issue and completion of a request have in common; a flush has another sector in each.
-fn key(request: &Request) -> (u32, u64, BlockOp) {
+fn request_key(request: &BlockRequest) -> (u32, u64, BlockOp) {
     let sector = match request.op {
         BlockOp::Flush => 0,
         _ => request.sector,
@@ -67,7 +67,7 @@ fn key(request: &Request) -> (u32, u64, BlockOp) {
     (request.device, sector, request.op)
 }
 
-impl Blocks {
+impl BurstRequests {
     pub(super) fn new(ranges: Vec<DeviceRange>) -> Self {
         Self {
             ranges,
@@ -80,10 +80,15 @@ impl Blocks {
     }
 
     /// A request was given to a device; its index if the device is a recorded one.
-    pub(super) fn issue(&mut self, time_ns: u64, request: &Request, thread: u32) -> Option<usize> {
+    pub(super) fn issue(
+        &mut self,
+        time_ns: u64,
+        request: &BlockRequest,
+        thread: u32,
+    ) -> Option<usize> {
         let range = self.range(request)?;
         let index = self.rows.len();
-        self.underway.insert(key(request), index);
+        self.underway.insert(request_key(request), index);
         self.rows.push(Block {
             device: range.device,
             sector: range.within(request.sector),
@@ -101,13 +106,13 @@ impl Blocks {
         Some(index)
     }
 
-    fn range(&self, request: &Request) -> Option<DeviceRange> {
+    fn range(&self, request: &BlockRequest) -> Option<DeviceRange> {
         DeviceRange::of(&self.ranges, request.device, request.sector, request.op)
     }
 
-    pub(super) fn complete(&mut self, time_ns: u64, request: &Request) {
+    pub(super) fn complete(&mut self, time_ns: u64, request: &BlockRequest) {
         if self.range(request).is_some()
-            && let Some(index) = self.underway.remove(&key(request))
+            && let Some(index) = self.underway.remove(&request_key(request))
         {
             self.rows[index].completed_ns = time_ns;
         }
@@ -133,9 +138,9 @@ mod tests {
             offset_sectors,
             device: 3,
         };
-        let mut blocks = Blocks::new(vec![place(5000, 0), place(2000, 100)]);
+        let mut blocks = BurstRequests::new(vec![place(5000, 0), place(2000, 100)]);
         let mut sector_of = |sector| {
-            let row = blocks.issue(1, &Request::of(8 << 20, sector, 8, "W"), 0)?;
+            let row = blocks.issue(1, &BlockRequest::of(8 << 20, sector, 8, "W"), 0)?;
             Some((blocks.rows[row].device, blocks.rows[row].sector))
         };
         assert_eq!(sector_of(5008), Some((3, 8)));

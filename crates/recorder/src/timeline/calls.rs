@@ -2,31 +2,31 @@
 
 use tierwise_recording::{Call, CallKind, NONE, TransactionStatus, UNKNOWN};
 
-use super::files::{Descriptors, Files};
-use super::syscalls::{self, Change, Offset, Shape, Size};
-use super::track::{Track, Underway};
+use super::files::{DescriptorTables, SeenFiles};
+use super::syscalls::{self, CallOffset, CallShape, CallSize, DescriptorChange};
+use super::thread_track::{CallUnderWay, ThreadTrack};
 
 /// The files and numbers of all processes, which calls use and change.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
-    pub files: Files,
-    pub descriptors: Descriptors,
+pub(super) struct ProcessFileTables {
+    pub files: SeenFiles,
+    pub descriptors: DescriptorTables,
 }
 
-impl Tables {
+impl ProcessFileTables {
     /// A call begins: its row, not yet ended, as far as its arguments tell.
     pub(super) fn enter(
         &mut self,
-        track: &mut Track,
+        track: &mut ThreadTrack,
         pid: i32,
         time_ns: u64,
         number: u32,
         arguments: [u64; 4],
     ) {
-        let mut call = Underway {
+        let mut call = CallUnderWay {
             number,
             arguments,
-            shape: syscalls::shape(number),
+            shape: syscalls::call_shape(number),
             index: track.calls.len() as u32,
             opened: None,
         };
@@ -37,34 +37,35 @@ impl Tables {
         track.calls.push(Call {
             file,
             offset_bytes: match call.shape.offset {
-                Offset::None => UNKNOWN,
-                Offset::Argument(argument) => arguments[argument],
-                Offset::Position => known.map_or(UNKNOWN, |known| known.position),
+                CallOffset::None => UNKNOWN,
+                CallOffset::Argument(argument) => arguments[argument],
+                CallOffset::Position => known.map_or(UNKNOWN, |known| known.position),
             },
-            ..call_at(time_ns, track.thread, call.shape.kind)
+            ..begun_call(time_ns, track.thread, call.shape.kind)
         });
         track.underway = Some(call);
         // Numbers are free as soon as a close begins: another thread may get them before it ends.
         match call.shape.change {
-            Change::Close => self.descriptors.close(pid, call.fd(0)),
-            Change::CloseRange => self
-                .descriptors
-                .close_range(pid, arguments[0], arguments[1]),
+            DescriptorChange::Close => self.descriptors.close(pid, call.fd(0)),
+            DescriptorChange::CloseRange => {
+                self.descriptors
+                    .close_range(pid, arguments[0], arguments[1])
+            }
             _ => {}
         }
     }
 
     /// Every open of a file is known, so a number that is not known is a pipe or the like, unless the call
     /// takes an offset.
-    fn kind_of(&self, shape: &Shape, file: u32) -> CallKind {
+    fn kind_of(&self, shape: &CallShape, file: u32) -> CallKind {
         match shape.offset {
-            Offset::Position if self.files.is_stream(file) => of_stream(shape.kind),
+            CallOffset::Position if self.files.is_stream(file) => stream_call_kind(shape.kind),
             _ => shape.kind,
         }
     }
 
     /// The tracer tells the path of the file that a call under way opens, or names if the number is negative.
-    pub(super) fn opened(&mut self, track: &mut Track, pid: i32, fd: i32, path: &str) {
+    pub(super) fn opened(&mut self, track: &mut ThreadTrack, pid: i32, fd: i32, path: &str) {
         match &mut track.underway {
             Some(call) => {
                 let file = self.files.intern(path);
@@ -83,14 +84,14 @@ impl Tables {
 
     pub(super) fn exit(
         &mut self,
-        track: &mut Track,
+        track: &mut ThreadTrack,
         pid: i32,
         time_ns: u64,
         number: u32,
         result: i64,
     ) {
         let Some(call) = track.underway.take() else {
-            return exit_unentered(track, time_ns, number, result);
+            return exit_call_without_entry(track, time_ns, number, result);
         };
         let Some(row) = track.calls.get_mut(call.index as usize) else {
             return;
@@ -98,18 +99,18 @@ impl Tables {
         row.end_ns = time_ns;
         row.failed = result < 0;
         row.size_bytes = match call.shape.size {
-            Size::None => 0,
-            Size::Result => result.max(0) as u64,
-            Size::Argument(argument) => call.arguments[argument],
+            CallSize::None => 0,
+            CallSize::Result => result.max(0) as u64,
+            CallSize::Argument(argument) => call.arguments[argument],
         };
-        if syscalls::shortens(number) {
+        if syscalls::sets_file_length(number) {
             row.offset_bytes = call.arguments[1];
         }
-        if syscalls::unlinks(number) && row.file != NONE && result == 0 {
+        if syscalls::removes_name(number) && row.file != NONE && result == 0 {
             row.kind = CallKind::Resize;
             row.offset_bytes = 0;
         }
-        row.transaction_status = status(track.replied, row.kind);
+        row.transaction_status = call_reply_status(track.replied, row.kind);
         let row = *row;
         self.change(&row, &call, pid, result);
         let waited = (track.states.last()).is_some_and(|state| state.call == call.index);
@@ -119,17 +120,17 @@ impl Tables {
     }
 
     /// Effect of a call that has ended on files and their numbers.
-    fn change(&mut self, row: &Call, call: &Underway, pid: i32, result: i64) {
+    fn change(&mut self, row: &Call, call: &CallUnderWay, pid: i32, result: i64) {
         if result < 0 {
             return;
         }
         let new = result as i32;
         match call.shape.change {
-            Change::Open if call.opened == Some(new) => {
+            DescriptorChange::Open if call.opened == Some(new) => {
                 self.descriptors.set(pid, new, row.file, 0);
             }
-            Change::Open => self.descriptors.close(pid, new),
-            Change::Create(what) => {
+            DescriptorChange::Open => self.descriptors.close(pid, new),
+            DescriptorChange::Create(what) => {
                 // The kernel's name of a socket has a number that is not recorded; ours says whose it is.
                 let file = match what {
                     "socket" => self.files.intern(&format!("socket:[pid {pid} fd {new}]")),
@@ -137,16 +138,16 @@ impl Tables {
                 };
                 self.descriptors.set(pid, new, file, UNKNOWN);
             }
-            Change::Duplicate => self.descriptors.duplicate(pid, call.fd(0), new),
-            Change::Control if duplicates(call.arguments[1]) => {
+            DescriptorChange::Duplicate => self.descriptors.duplicate(pid, call.fd(0), new),
+            DescriptorChange::Control if fcntl_duplicates(call.arguments[1]) => {
                 self.descriptors.duplicate(pid, call.fd(0), new);
             }
-            Change::Seek => {
+            DescriptorChange::Seek => {
                 if let Some(open) = self.descriptors.get(pid, call.fd(0)) {
                     open.position = result as u64;
                 }
             }
-            Change::None if call.shape.offset == Offset::Position => {
+            DescriptorChange::None if call.shape.offset == CallOffset::Position => {
                 let fd = call.shape.descriptor.map_or(-1, |at| call.fd(at));
                 if let Some(open) = self.descriptors.get(pid, fd)
                     && open.position != UNKNOWN
@@ -161,8 +162,8 @@ impl Tables {
 }
 
 /// A call whose entry was before the burst, or is not traced, ends.
-fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
-    let shape = syscalls::shape(number);
+fn exit_call_without_entry(track: &mut ThreadTrack, time_ns: u64, number: u32, result: i64) {
+    let shape = syscalls::call_shape(number);
     let (begun_ns, in_call) = if !shape.is_entered() {
         let wait = track.waited.unwrap_or(track.states.len());
         let waited_ns = track.states.get(wait).map(|state| state.start_ns);
@@ -176,7 +177,7 @@ fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
         return;
     };
     let kind = match shape.offset {
-        Offset::Position => of_stream(shape.kind),
+        CallOffset::Position => stream_call_kind(shape.kind),
         _ => shape.kind,
     };
     let index = track.calls.len() as u32;
@@ -186,17 +187,17 @@ fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
     track.calls.push(Call {
         end_ns: time_ns,
         size_bytes: match shape.size {
-            Size::Result => result.max(0) as u64,
+            CallSize::Result => result.max(0) as u64,
             _ => 0,
         },
         failed: result < 0,
-        transaction_status: status(track.replied, kind),
-        ..call_at(begun_ns, track.thread, kind)
+        transaction_status: call_reply_status(track.replied, kind),
+        ..begun_call(begun_ns, track.thread, kind)
     });
 }
 
 /// A call of which only its begin is known.
-pub(super) fn call_at(start_ns: u64, thread: u32, kind: CallKind) -> Call {
+pub(super) fn begun_call(start_ns: u64, thread: u32, kind: CallKind) -> Call {
     Call {
         thread,
         start_ns,
@@ -212,7 +213,7 @@ pub(super) fn call_at(start_ns: u64, thread: u32, kind: CallKind) -> Call {
 }
 
 /// What a call does whose bytes are exchanged with a peer rather than a file.
-fn of_stream(kind: CallKind) -> CallKind {
+fn stream_call_kind(kind: CallKind) -> CallKind {
     match kind {
         CallKind::Read => CallKind::Receive,
         CallKind::Write => CallKind::Send,
@@ -221,13 +222,16 @@ fn of_stream(kind: CallKind) -> CallKind {
 }
 
 /// How the data that a call sent ends; a file that is written has no such status.
-fn status(replied: Option<(u64, TransactionStatus)>, kind: CallKind) -> Option<TransactionStatus> {
+fn call_reply_status(
+    replied: Option<(u64, TransactionStatus)>,
+    kind: CallKind,
+) -> Option<TransactionStatus> {
     let (_, status) = replied.filter(|_| kind == CallKind::Send)?;
     Some(status)
 }
 
 /// Whether a command of `fcntl` gives another number for the same file.
-fn duplicates(command: u64) -> bool {
+fn fcntl_duplicates(command: u64) -> bool {
     let command = command as i32;
     command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
 
-use super::track::{Cores, Phase, Track};
-use crate::timeline::naming::Hint;
+use super::thread_track::{CoreStates, ThreadPhase, ThreadTrack};
+use crate::timeline::request_files::RequestHint;
 
 /// Deviation of a thread's parts from its wall time that is allowed.
 const SUM_BOUND: f64 = 0.001;
@@ -16,7 +16,7 @@ const NAMED_BOUND: f64 = 0.99;
 
 /// Counted over all bursts.
 #[derive(Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct CheckTotals {
     worst_sum: f64,
     states: u64,
     contradictions: u64,
@@ -24,34 +24,34 @@ pub(super) struct Totals {
     span_ns: u64,
     busy_ns: BTreeMap<u16, u64>,
     /// Requests that recorded threads made in calls on files.
-    requests: Named,
+    requests: NamedCount,
     /// Requests of others, such as write-back.
-    others: Named,
+    others: NamedCount,
     /// Calls that move or sync a file's bytes.
-    calls: Named,
+    calls: NamedCount,
 }
 
 /// A number of calls or requests, and of those whose file is known.
 #[derive(Debug, Default)]
-struct Named {
+struct NamedCount {
     all: u64,
     named: u64,
 }
 
-impl Named {
+impl NamedCount {
     fn count(&mut self, file: u32) {
         self.all += 1;
         self.named += u64::from(file != NONE);
     }
 }
 
-impl Totals {
-    pub(super) fn count_tracks(&mut self, tracks: &[Track], span_ns: u64) {
+impl CheckTotals {
+    pub(super) fn count_tracks(&mut self, tracks: &[ThreadTrack], span_ns: u64) {
         self.span_ns += span_ns;
         for track in tracks {
             self.contradictions += track.contradictions;
             self.states += track.states.len() as u64;
-            self.worst_sum = self.worst_sum.max(deviation(track, span_ns));
+            self.worst_sum = self.worst_sum.max(state_time_deviation(track, span_ns));
             for state in &track.states {
                 if state.kind == StateKind::Cpu {
                     *self.busy_ns.entry(state.cpu).or_default() += state.end_ns - state.start_ns;
@@ -61,7 +61,7 @@ impl Totals {
         }
     }
 
-    fn count_calls(&mut self, track: &Track) {
+    fn count_calls(&mut self, track: &ThreadTrack) {
         for call in &track.calls {
             let moves = matches!(
                 call.kind,
@@ -76,7 +76,10 @@ impl Totals {
     /// Requests for the file system's own structures, flushes and discards are of no file. Those of other
     /// programs, of page faults and of write-back may be of files that nobody asked about: a device may serve more
     /// than the database.
-    pub(super) fn count_blocks<'a>(&mut self, asked: impl Iterator<Item = (&'a Block, &'a Hint)>) {
+    pub(super) fn count_blocks<'a>(
+        &mut self,
+        asked: impl Iterator<Item = (&'a Block, &'a RequestHint)>,
+    ) {
         for (block, hint) in asked {
             if block.meta || !matches!(block.op, BlockOp::Read | BlockOp::Write) {
                 continue;
@@ -88,13 +91,13 @@ impl Totals {
         }
     }
 
-    pub(super) fn checks(&self, cores: &Cores) -> Vec<Check> {
+    pub(super) fn checks(&self, cores: &CoreStates) -> Vec<Check> {
         vec![
             self.sums(),
-            silent_cores(cores),
+            silent_cores_check(cores),
             self.overfull_cores(),
             self.contradicting(),
-            named("calls name their file", &self.calls),
+            named_share_check("calls name their file", &self.calls),
             self.requests_named(),
         ]
     }
@@ -110,7 +113,7 @@ impl Totals {
 
     fn requests_named(&self) -> Check {
         let name = "block requests made in calls name their file";
-        let mut check = named(name, &self.requests);
+        let mut check = named_share_check(name, &self.requests);
         let others = format!("; of others {} of {}", self.others.named, self.others.all);
         check.detail.push_str(&others);
         check
@@ -141,9 +144,9 @@ impl Totals {
 }
 
 /// How far a thread's states are from the time it lived in the burst.
-fn deviation(track: &Track, span_ns: u64) -> f64 {
+fn state_time_deviation(track: &ThreadTrack, span_ns: u64) -> f64 {
     let sum: u64 = track.states.iter().map(|s| s.end_ns - s.start_ns).sum();
-    let whole = !track.born && track.phase != Phase::Gone;
+    let whole = !track.born && track.phase != ThreadPhase::Gone;
     let lived = match (track.states.first(), track.states.last()) {
         (Some(_), Some(_)) if whole => span_ns,
         (Some(first), Some(last)) => last.end_ns - first.start_ns,
@@ -153,7 +156,7 @@ fn deviation(track: &Track, span_ns: u64) -> f64 {
 }
 
 /// A core whose switches are not reported is no failure: they are inferred.
-fn silent_cores(cores: &Cores) -> Check {
+fn silent_cores_check(cores: &CoreStates) -> Check {
     let silent = cores.without_switches();
     let (missing, seen) = cores.arrivals();
     let which = match silent.as_slice() {
@@ -168,7 +171,7 @@ fn silent_cores(cores: &Cores) -> Check {
     }
 }
 
-fn named(name: &str, counted: &Named) -> Check {
+fn named_share_check(name: &str, counted: &NamedCount) -> Check {
     let (named, all) = (counted.named, counted.all);
     Check {
         name: name.to_owned(),

@@ -7,7 +7,7 @@ use tierwise_recording::{CallKind, File, NONE, PAGE_BYTES, Role, SECTOR_BYTES, U
 
 /// Bytes of a file that lie together on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     /// Index of the device among those of the recording.
     pub device: u32,
     /// First sector, counted from the start of the partition.
@@ -20,21 +20,21 @@ pub struct Extent {
 
 /// A sector's file and the place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FilePlace {
     pub file: u32,
     pub offset_bytes: u64,
 }
 
 /// All extents, without overlap; the latest one added wins.
 #[derive(Debug, Default)]
-pub(crate) struct Extents {
+pub(crate) struct ExtentMap {
     /// By device and sector: the file, and the distance from a sector's place on the device to its place in the file,
     /// in bytes, modulo 2^64.
     devices: HashMap<u32, RangeMap<u64, (u32, u64)>>,
 }
 
-impl Extents {
-    pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
+impl ExtentMap {
+    pub(crate) fn insert(&mut self, file: u32, extent: FileExtent) {
         let end = extent.sector.saturating_add(extent.sectors);
         if end > extent.sector {
             let place_bytes = extent.sector.wrapping_mul(SECTOR_BYTES);
@@ -45,9 +45,9 @@ impl Extents {
     }
 
     /// The file that a sector belongs to.
-    pub(crate) fn find(&self, device: u32, sector: u64) -> Option<Place> {
+    pub(crate) fn find(&self, device: u32, sector: u64) -> Option<FilePlace> {
         let &(file, distance_bytes) = self.devices.get(&device)?.get(&sector)?;
-        Some(Place {
+        Some(FilePlace {
             file,
             offset_bytes: distance_bytes.wrapping_add(sector.wrapping_mul(SECTOR_BYTES)),
         })
@@ -64,14 +64,14 @@ pub struct FileFacts {
     /// Whether it is there and holds nothing.
     pub empty: bool,
     /// Where it lies; what was known before about the same sectors is replaced.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<FileExtent>,
 }
 
 /// Every file that was seen, each once.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(super) struct SeenFiles {
     pub rows: Vec<File>,
-    pub extents: Extents,
+    pub extents: ExtentMap,
     by_path: HashMap<String, u32>,
     /// New, or of another size than when they were last described.
     changed: BTreeSet<u32>,
@@ -84,7 +84,7 @@ pub(super) struct Files {
     written: BTreeSet<u32>,
 }
 
-impl Files {
+impl SeenFiles {
     /// The index of a path, new or known.
     pub(super) fn intern(&mut self, path: &str) -> u32 {
         if let Some(&file) = self.by_path.get(path) {
@@ -190,7 +190,7 @@ impl Files {
 
 /// The open file behind a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Descriptor {
+pub(super) struct OpenDescriptor {
     /// Index of the file.
     pub file: u32,
     /// Where the next read or write without an offset begins, or [`UNKNOWN`].
@@ -199,17 +199,17 @@ pub(super) struct Descriptor {
 
 /// The numbers of every process.
 #[derive(Debug, Default)]
-pub(super) struct Descriptors {
-    processes: HashMap<i32, HashMap<i32, Descriptor>>,
+pub(super) struct DescriptorTables {
+    processes: HashMap<i32, HashMap<i32, OpenDescriptor>>,
 }
 
-impl Descriptors {
-    pub(super) fn get(&mut self, pid: i32, fd: i32) -> Option<&mut Descriptor> {
+impl DescriptorTables {
+    pub(super) fn get(&mut self, pid: i32, fd: i32) -> Option<&mut OpenDescriptor> {
         self.processes.get_mut(&pid)?.get_mut(&fd)
     }
 
     pub(super) fn set(&mut self, pid: i32, fd: i32, file: u32, position: u64) {
-        let descriptor = Descriptor { file, position };
+        let descriptor = OpenDescriptor { file, position };
         let open = self.processes.entry(pid).or_default();
         open.insert(fd, descriptor);
     }
@@ -250,8 +250,8 @@ impl Descriptors {
 mod tests {
     use super::*;
 
-    fn extent(sector: u64, sectors: u64, offset_bytes: u64) -> Extent {
-        Extent {
+    fn extent(sector: u64, sectors: u64, offset_bytes: u64) -> FileExtent {
+        FileExtent {
             device: 3,
             sector,
             sectors,
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_latest_wins_and_what_it_covers_is_cut() {
-        let mut extents = Extents::default();
+        let mut extents = ExtentMap::default();
         extents.insert(1, extent(100, 100, 0));
         extents.insert(2, extent(120, 10, 8192));
         let found = |sector| {

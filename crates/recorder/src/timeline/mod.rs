@@ -11,28 +11,28 @@ mod blocks;
 mod calls;
 mod checks;
 mod files;
-mod naming;
+mod request_files;
 pub(crate) mod syscalls;
 #[cfg(test)]
 mod tests;
-mod track;
+mod thread_track;
 
 use std::collections::{BTreeSet, HashMap};
 
-use blocks::Blocks;
-use calls::Tables;
-use checks::Totals;
-use naming::{Asynchronous, Hint};
+use blocks::BurstRequests;
+use calls::ProcessFileTables;
+use checks::CheckTotals;
+use request_files::{AsynchronousCalls, RequestHint};
+use thread_track::{CoreStates, ThreadPhase, ThreadTrack};
 use tierwise_recording::{
     Block, BurstRows, Call, CallKind, Check, File, NONE, State, Thread, ThreadClass, UNKNOWN,
 };
-use track::{Cores, Phase, Track};
 
-use crate::event::{Event, EventKind, Request, SwitchState};
+use crate::trace_event::{BlockRequest, SwitchedOutState, TraceEvent, TraceEventKind};
 
 pub use blocks::DeviceRange;
-pub use files::Extent;
-pub(crate) use files::{Extents, FileFacts};
+pub use files::FileExtent;
+pub(crate) use files::{ExtentMap, FileFacts};
 
 /// Makes rows of events, a burst at a time.
 ///
@@ -46,27 +46,27 @@ pub(crate) struct Timeline {
     by_tid: HashMap<i32, u32>,
     /// Threads of class `Other`, which were taken for background threads until they are seen to talk.
     presumed: BTreeSet<u32>,
-    tables: Tables,
-    cores: Cores,
-    totals: Totals,
+    tables: ProcessFileTables,
+    cores: CoreStates,
+    totals: CheckTotals,
     /// Begin and end of the present burst, to which all that follows belongs.
     start_ns: u64,
     end_ns: u64,
-    tracks: Vec<Track>,
+    tracks: Vec<ThreadTrack>,
     track_of: HashMap<i32, usize>,
-    blocks: Blocks,
+    blocks: BurstRequests,
     /// For each block request, the facts known when it was issued.
-    hints: Vec<Hint>,
+    hints: Vec<RequestHint>,
     /// Threads with a sync under way and its file, the oldest first.
     syncing: Vec<(i32, u32)>,
-    asynchronous: Asynchronous,
+    asynchronous: AsynchronousCalls,
 }
 
 impl Timeline {
     /// Begins with devices whose block requests are wanted.
     pub(crate) fn new(devices: Vec<DeviceRange>) -> Self {
         Self {
-            blocks: Blocks::new(devices),
+            blocks: BurstRequests::new(devices),
             ..Self::default()
         }
     }
@@ -109,10 +109,15 @@ impl Timeline {
 
     /// A thread is there without having been announced. Gives the index of its track.
     fn appear(&mut self, thread: u32, tid: i32) -> usize {
-        self.add_track(Track::new(thread, tid, Phase::Unseen, self.start_ns))
+        self.add_track(ThreadTrack::new(
+            thread,
+            tid,
+            ThreadPhase::Unseen,
+            self.start_ns,
+        ))
     }
 
-    fn add_track(&mut self, track: Track) -> usize {
+    fn add_track(&mut self, track: ThreadTrack) -> usize {
         let at = self.tracks.len();
         self.track_of.insert(track.tid, at);
         self.tracks.push(track);
@@ -161,22 +166,22 @@ impl Timeline {
     }
 
     /// Takes the next event, in order of time.
-    pub(crate) fn push(&mut self, event: Event) {
-        let Event {
+    pub(crate) fn push(&mut self, event: TraceEvent) {
+        let TraceEvent {
             time_ns,
             cpu,
             tid,
             kind,
         } = event;
         match kind {
-            EventKind::BurstStart => self.begin(time_ns),
-            EventKind::BurstEnd => self.end_ns = self.end_ns.max(time_ns),
-            EventKind::Switch {
+            TraceEventKind::BurstStart => self.begin(time_ns),
+            TraceEventKind::BurstEnd => self.end_ns = self.end_ns.max(time_ns),
+            TraceEventKind::Switch {
                 previous,
                 state,
                 next,
             } => self.switch(time_ns, cpu, (previous, state), next),
-            EventKind::Waking {
+            TraceEventKind::Waking {
                 woken,
                 target,
                 interrupt,
@@ -186,48 +191,48 @@ impl Timeline {
                     track.woken(time_ns, target, waker);
                 }
             }
-            EventKind::Fork {
+            TraceEventKind::Fork {
                 child,
                 name,
                 thread,
             } => self.fork(time_ns, tid, child, name, thread),
-            EventKind::Rename { name } => {
+            TraceEventKind::Rename { name } => {
                 if let Some(&thread) = self.by_tid.get(&tid) {
                     self.threads[thread as usize].name = name;
                 }
             }
-            EventKind::Ended => {
+            TraceEventKind::Ended => {
                 if let Some(&at) = self.track_of.get(&tid) {
                     self.close_call(at, time_ns);
                     self.tracks[at].dies(time_ns);
                 }
             }
-            EventKind::Issue(request) => self.issue(time_ns, tid, &request),
-            EventKind::Complete(request) => self.blocks.complete(time_ns, &request),
-            EventKind::UringSubmit { request, operation } => {
+            TraceEventKind::Issue(request) => self.issue(time_ns, tid, &request),
+            TraceEventKind::Complete(request) => self.blocks.complete(time_ns, &request),
+            TraceEventKind::UringSubmit { request, operation } => {
                 if let Some(&at) = self.track_of.get(&tid) {
                     let tracks = &mut self.tracks;
                     self.asynchronous
                         .submit(tracks, at, time_ns, request, operation);
                 }
             }
-            EventKind::UringComplete { request, result } => {
+            TraceEventKind::UringComplete { request, result } => {
                 self.asynchronous
                     .done(&mut self.tracks, time_ns, request, result);
             }
-            EventKind::Enter { number, arguments } => {
+            TraceEventKind::Enter { number, arguments } => {
                 let (at, pid) = self.acting(time_ns, cpu, tid);
                 self.enter(at, pid, time_ns, number, arguments);
             }
-            EventKind::Exit { number, result } => {
+            TraceEventKind::Exit { number, result } => {
                 let (at, pid) = self.acting(time_ns, cpu, tid);
                 self.exit(at, pid, time_ns, number, result);
             }
-            EventKind::Opened { fd, path } => {
+            TraceEventKind::Opened { fd, path } => {
                 let (at, pid) = self.acting(time_ns, cpu, tid);
                 self.tables.opened(&mut self.tracks[at], pid, fd, &path);
             }
-            EventKind::Replied { begun_ns, status } => {
+            TraceEventKind::Replied { begun_ns, status } => {
                 let (at, _) = self.acting(time_ns, cpu, tid);
                 self.tracks[at].replied = Some((begun_ns.max(self.start_ns), status));
             }
@@ -242,7 +247,7 @@ impl Timeline {
         }
     }
 
-    fn track(&mut self, tid: i32) -> Option<&mut Track> {
+    fn track(&mut self, tid: i32) -> Option<&mut ThreadTrack> {
         let at = *self.track_of.get(&tid)?;
         Some(&mut self.tracks[at])
     }
@@ -258,7 +263,7 @@ impl Timeline {
         thread.map_or(tid, |&thread| self.threads[thread as usize].pid)
     }
 
-    fn switch(&mut self, time_ns: u64, cpu: u16, left: (i32, SwitchState), next: i32) {
+    fn switch(&mut self, time_ns: u64, cpu: u16, left: (i32, SwitchedOutState), next: i32) {
         let (previous, state) = left;
         if let Some(&at) = self.track_of.get(&previous) {
             let track = &mut self.tracks[at];
@@ -278,7 +283,7 @@ impl Timeline {
             self.tables.descriptors.fork(parent, child);
         }
         let thread = self.add_thread(pid, child, name, ThreadClass::Other);
-        let mut track = Track::new(thread, child, Phase::Runnable, time_ns);
+        let mut track = ThreadTrack::new(thread, child, ThreadPhase::Runnable, time_ns);
         track.born = true;
         self.add_track(track);
     }
@@ -295,7 +300,7 @@ impl Timeline {
             self.appear(thread, tid)
         });
         let track = &mut self.tracks[at];
-        let told_at_start = track.phase == Phase::Unseen && time_ns == self.start_ns;
+        let told_at_start = track.phase == ThreadPhase::Unseen && time_ns == self.start_ns;
         if !told_at_start {
             track.runs(time_ns, cpu, &mut self.cores);
         }
@@ -307,7 +312,7 @@ impl Timeline {
         let track = &mut self.tracks[at];
         track.acts();
         self.tables.enter(track, pid, time_ns, number, arguments);
-        if track.phase == Phase::Unseen {
+        if track.phase == ThreadPhase::Unseen {
             track.was_in_call();
         }
         if let Some((CallKind::Sync, file)) = track.kind_and_file() {
@@ -342,7 +347,7 @@ impl Timeline {
         self.syncing.retain(|&(other, _)| other != tid);
     }
 
-    fn issue(&mut self, time_ns: u64, tid: i32, request: &Request) {
+    fn issue(&mut self, time_ns: u64, tid: i32, request: &BlockRequest) {
         let thread = self.thread_of(tid);
         let Some(index) = self.blocks.issue(time_ns, request, thread) else {
             return;
@@ -354,7 +359,7 @@ impl Timeline {
         let at = self.track_of.get(&tid).copied();
         let call = at.and_then(|at| self.tracks[at].kind_and_file());
         let foreign = at.is_none() && request.by_process;
-        self.hints.push(Hint {
+        self.hints.push(RequestHint {
             call,
             syncing,
             foreign,
@@ -374,7 +379,7 @@ impl Timeline {
         self.stop_all();
         let files = &self.tables.files;
         let mut blocks = self.blocks.take();
-        naming::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
+        request_files::name_request_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
         let ours = files.devices_with_roles();
         let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);
@@ -428,7 +433,7 @@ impl Timeline {
         self.cores.forget();
         self.hints.clear();
         self.syncing.clear();
-        self.tracks.retain(|track| track.phase != Phase::Gone);
+        self.tracks.retain(|track| track.phase != ThreadPhase::Gone);
         self.track_of.clear();
         for (at, track) in self.tracks.iter_mut().enumerate() {
             track.alive = false;

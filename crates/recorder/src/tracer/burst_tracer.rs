@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::kernel::{Attached, Counts, Programs, Rings};
-use super::opens::{Open, Paths};
-use super::raw_burst::{RawBurst, Spool, Stream};
+use super::kernel::{AttachedPrograms, LoadedPrograms, RecordCounts, RecordRings};
+use super::opens::{OpenCall, PathResolver};
+use super::raw_burst::{CoreRecordStream, RawBurst, StreamSpool};
 use crate::UserError;
-use crate::event::EventKind;
-use crate::host::machine::{self, CpuUse};
-use crate::host::processes::{self, Family, LiveThread, thread_ids_of};
+use crate::host::machine::{self, CpuUseSnapshot};
+use crate::host::processes::{self, LiveThread, ProcessTree, thread_ids_of};
+use crate::trace_event::TraceEventKind;
 
 /// Where events come from and where they go.
-pub struct Places {
+pub struct TracerStorage {
     /// Ring of the kernel for records that are not taken yet, for each core; less on a machine with so many cores that they
     /// would take a sixteenth of the memory.
     pub buffer_bytes: u64,
@@ -31,34 +31,34 @@ pub struct Places {
 
 /// A target that can be traced. Dropping it releases everything it took from the kernel.
 pub struct BurstTracer {
-    burst: Option<Running>,
+    burst: Option<RunningBurst>,
     spool_dir: PathBuf,
     /// Processes to trace, with everything they start.
     pids: Vec<i32>,
     /// Servers of emulated disks, whose processor time is storage's, not foreign.
     disk_server_pids: Vec<i32>,
-    programs: Programs,
-    rings: Arc<Rings>,
+    programs: LoadedPrograms,
+    rings: Arc<RecordRings>,
     clients: Vec<i32>,
-    counts_before: Counts,
+    counts_before: RecordCounts,
 }
 
 /// A burst that is being taken.
-struct Running {
+struct RunningBurst {
     burst: RawBurst,
-    reader: Reader,
-    cpu: CpuUse,
-    attached: Attached,
+    reader: RingReader,
+    cpu: CpuUseSnapshot,
+    attached: AttachedPrograms,
 }
 
 impl BurstTracer {
     /// Prepares to trace; nothing is attached yet.
     pub fn attach(
-        places: &Places,
+        places: &TracerStorage,
         pids: Vec<i32>,
         disk_server_pids: Vec<i32>,
     ) -> Result<Self, UserError> {
-        let (programs, rings) = Programs::load(places.buffer_bytes)?;
+        let (programs, rings) = LoadedPrograms::load(places.buffer_bytes)?;
         let tracer = Self {
             spool_dir: places.spool_dir.clone(),
             pids,
@@ -66,10 +66,10 @@ impl BurstTracer {
             programs,
             rings: Arc::new(rings),
             clients: Vec::new(),
-            counts_before: Counts::default(),
+            counts_before: RecordCounts::default(),
             burst: None,
         };
-        tracer.targets(&Family::now())?;
+        tracer.targets(&ProcessTree::now())?;
         Ok(tracer)
     }
 
@@ -85,15 +85,15 @@ impl BurstTracer {
     }
 
     /// Threads of the target that are alive, and its clients.
-    fn threads_in(&self, family: &Family) -> Vec<LiveThread> {
+    fn threads_in(&self, family: &ProcessTree) -> Vec<LiveThread> {
         let pids = family.with_descendants(&self.pids);
-        let mut threads: Vec<_> = pids.into_iter().flat_map(processes::threads).collect();
+        let mut threads: Vec<_> = pids.into_iter().flat_map(processes::live_threads).collect();
         let clients = self.clients.iter();
-        threads.extend(clients.filter_map(|&tid| processes::thread(tid)));
+        threads.extend(clients.filter_map(|&tid| processes::live_thread(tid)));
         threads
     }
 
-    fn targets(&self, family: &Family) -> Result<Vec<i32>, UserError> {
+    fn targets(&self, family: &ProcessTree) -> Result<Vec<i32>, UserError> {
         let pids = family.with_descendants(&self.pids);
         if pids.is_empty() {
             return Err(UserError::new(
@@ -130,7 +130,7 @@ impl BurstTracer {
         burst.cpu = running.cpu.since();
         drop(running.attached);
         let taken = running.reader.finish();
-        let taken = taken.map_err(|error| unreadable(&error))?;
+        let taken = taken.map_err(|error| unreadable_rings_error(&error))?;
         burst.streams = taken.streams;
         burst.hear(taken.opens);
         let counts = self.rings.counts();
@@ -139,30 +139,30 @@ impl BurstTracer {
         self.counts_before = counts;
         // Threads that were started during the burst and are still alive: their names are known only now.
         let known: HashSet<i32> = burst.threads.iter().map(|thread| thread.tid).collect();
-        let threads = self.threads_in(&Family::now()).into_iter();
+        let threads = self.threads_in(&ProcessTree::now()).into_iter();
         burst.new_threads = threads
             .filter(|thread| !known.contains(&thread.tid))
             .collect();
         Ok(Some(burst))
     }
 
-    fn switch_on(&mut self) -> Result<Running, UserError> {
-        let pids = self.targets(&Family::now())?;
+    fn switch_on(&mut self) -> Result<RunningBurst, UserError> {
+        let pids = self.targets(&ProcessTree::now())?;
         self.programs.follow(&thread_ids_of(&pids), &self.clients);
         self.rings.forget_interrupts();
         let attached = self.programs.attach()?;
         // Again, for threads that were started before their parents were followed.
-        let family = Family::now();
+        let family = ProcessTree::now();
         let pids = self.targets(&family)?;
         self.programs.add(&thread_ids_of(&pids), &self.clients);
         let mut burst = self.surroundings(&family, &pids);
         let rings = Arc::clone(&self.rings);
-        let reader = Reader::start(rings, Paths::of(&pids), &self.spool_dir);
-        let reader = reader.map_err(|error| unreadable(&error))?;
+        let reader = RingReader::start(rings, PathResolver::of(&pids), &self.spool_dir);
+        let reader = reader.map_err(|error| unreadable_rings_error(&error))?;
         let servers = thread_ids_of(&family.with_descendants(&self.disk_server_pids));
-        let cpu = CpuUse::now(reader.tid, &servers, family);
+        let cpu = CpuUseSnapshot::now(reader.tid, &servers, family);
         burst.start_ns = monotonic_ns();
-        Ok(Running {
+        Ok(RunningBurst {
             burst,
             reader,
             cpu,
@@ -171,12 +171,12 @@ impl BurstTracer {
     }
 
     /// Threads, open files and calls under way as a burst begins.
-    fn surroundings(&self, family: &Family, pids: &[i32]) -> RawBurst {
+    fn surroundings(&self, family: &ProcessTree, pids: &[i32]) -> RawBurst {
         let threads = self.threads_in(family);
         let files = pids.iter().flat_map(|&pid| processes::open_files(pid));
         let under_way = |thread: &LiveThread| {
             let (number, arguments) = processes::call_under_way(thread.pid, thread.tid)?;
-            Some((thread.tid, EventKind::Enter { number, arguments }))
+            Some((thread.tid, TraceEventKind::Enter { number, arguments }))
         };
         RawBurst {
             files: files.collect(),
@@ -203,28 +203,28 @@ const POLL: Duration = Duration::from_millis(20);
 const LAST: Duration = Duration::from_millis(2);
 
 /// Reads until it has to finish, or dropped.
-pub struct Reader {
+pub struct RingReader {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Taken>>>,
+    thread: Option<JoinHandle<io::Result<RingData>>>,
     /// Its id, so that its processor time can be distinguished from others'.
     pub tid: i32,
 }
 
 /// Data from a reader, each in order of time.
 #[derive(Default)]
-pub struct Taken {
-    pub streams: Vec<Stream>,
-    pub opens: Vec<Open>,
+pub struct RingData {
+    pub streams: Vec<CoreRecordStream>,
+    pub opens: Vec<OpenCall>,
 }
 
-impl Reader {
+impl RingReader {
     /// Begins to empty the rings, again and again.
-    fn start(rings: Arc<Rings>, paths: Paths, spool_dir: &Path) -> io::Result<Self> {
-        let spool = Spool::new(MEMORY_BYTES, spool_dir)?;
+    fn start(rings: Arc<RecordRings>, paths: PathResolver, spool_dir: &Path) -> io::Result<Self> {
+        let spool = StreamSpool::new(MEMORY_BYTES, spool_dir)?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let read = move || read_until(&stopped, &rings, paths, spool);
-        let (thread, tid) = machine::spawn("tierwise-reader", read)?;
+        let read = move || read_rings_until(&stopped, &rings, paths, spool);
+        let (thread, tid) = machine::spawn_thread_with_id("tierwise-reader", read)?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -233,14 +233,14 @@ impl Reader {
     }
 
     /// Everything that was read, with the rest that is still there; nothing may be attached.
-    pub fn finish(mut self) -> io::Result<Taken> {
+    pub fn finish(mut self) -> io::Result<RingData> {
         self.join()
     }
 
-    fn join(&mut self) -> io::Result<Taken> {
+    fn join(&mut self) -> io::Result<RingData> {
         self.stop.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else {
-            return Ok(Taken::default());
+            return Ok(RingData::default());
         };
         thread.thread().unpark();
         thread
@@ -249,21 +249,21 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for RingReader {
     fn drop(&mut self) {
         // A caller that drops it does not want the data.
         let _ = self.join();
     }
 }
 
-fn read_until(
+fn read_rings_until(
     stopped: &AtomicBool,
-    rings: &Rings,
-    mut paths: Paths,
-    mut spool: Spool,
-) -> io::Result<Taken> {
-    let mut taken = Taken {
-        streams: (0..rings.cores).map(Stream::new).collect(),
+    rings: &RecordRings,
+    mut paths: PathResolver,
+    mut spool: StreamSpool,
+) -> io::Result<RingData> {
+    let mut taken = RingData {
+        streams: (0..rings.cores).map(CoreRecordStream::new).collect(),
         opens: Vec::new(),
     };
     loop {
@@ -279,7 +279,7 @@ fn read_until(
                     kept = taken.streams[usize::from(core)].push(record, &mut spool);
                 }
             },
-            |open| taken.opens.extend(Open::heard(open, &mut paths)),
+            |open| taken.opens.extend(OpenCall::heard(open, &mut paths)),
         );
         kept?;
         if last {
@@ -292,7 +292,7 @@ fn read_until(
 }
 
 /// Events could not be moved from the kernel to the file that keeps them.
-fn unreadable(error: &io::Error) -> UserError {
+fn unreadable_rings_error(error: &io::Error) -> UserError {
     let (what, fix) = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
             "write the recording",

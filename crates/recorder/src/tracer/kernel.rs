@@ -18,10 +18,10 @@ use rustix::process::geteuid;
 use rustix::system::sysinfo;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::record::Record;
+use super::kernel_record::KernelRecord;
 use crate::UserError;
-use crate::event::{EventKind, Request};
 use crate::timeline::syscalls;
+use crate::trace_event::{BlockRequest, TraceEventKind};
 
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/tracer.bpf.o");
 
@@ -69,7 +69,7 @@ const URING_PROGRAMS: [&[(&str, &str)]; 2] = [
 ];
 
 /// Reason why programs cannot be loaded here, with its fix.
-pub fn impossible() -> Option<(&'static str, &'static str)> {
+pub fn why_tracing_impossible() -> Option<(&'static str, &'static str)> {
     if !geteuid().is_root() {
         return Some((
             "only root may load programs into the kernel",
@@ -90,24 +90,24 @@ pub fn impossible() -> Option<(&'static str, &'static str)> {
 
 /// # Errors
 /// If programs cannot be loaded here.
-pub(crate) fn require_possible() -> Result<(), UserError> {
-    impossible().map_or(Ok(()), |(reason, fix)| {
+pub(crate) fn require_tracing_possible() -> Result<(), UserError> {
+    why_tracing_impossible().map_or(Ok(()), |(reason, fix)| {
         Err(UserError::new(format!("cannot record here: {reason}"), fix))
     })
 }
 
 /// What the kernel refused, on one line with its causes.
-fn refused(error: impl Into<Box<dyn Error>>) -> UserError {
-    refused_of("", error)
+fn kernel_refusal(error: impl Into<Box<dyn Error>>) -> UserError {
+    program_refusal("", error)
 }
 
 /// The same, of a program.
-fn refused_of(program: &str, error: impl Into<Box<dyn Error>>) -> UserError {
+fn program_refusal(program: &str, error: impl Into<Box<dyn Error>>) -> UserError {
     let error = error.into();
     let first: &(dyn Error + 'static) = &*error;
     let causes = iter::successors(Some(first), |error| (*error).source());
     let mut reasons = vec![program.to_owned()];
-    reasons.extend(causes.map(explained));
+    reasons.extend(causes.map(with_verifier_line));
     reasons.dedup();
     reasons.retain(|reason| !reason.is_empty());
     let reason = reasons.join(": ");
@@ -119,14 +119,14 @@ fn refused_of(program: &str, error: impl Into<Box<dyn Error>>) -> UserError {
 }
 
 /// Programs that the kernel has accepted.
-pub struct Programs {
+pub struct LoadedPrograms {
     ebpf: Ebpf,
     names: Vec<&'static str>,
     threads: MmapRaw,
 }
 
 /// Records of the programs, which any thread may take.
-pub struct Rings {
+pub struct RecordRings {
     records: MmapRaw,
     positions: MmapRaw,
     /// Also the lock of whoever takes records.
@@ -144,13 +144,13 @@ const THREADS: usize = 1 << 22;
 
 /// Records of all cores since the programs were loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RecordCounts {
     pub taken: u64,
     /// Those that found the ring full.
     pub lost: u64,
 }
 
-impl std::ops::Sub for Counts {
+impl std::ops::Sub for RecordCounts {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {
@@ -161,9 +161,9 @@ impl std::ops::Sub for Counts {
     }
 }
 
-impl Programs {
+impl LoadedPrograms {
     /// Loads all, with a ring of at most this size for each core.
-    pub fn load(buffer_bytes: u64) -> Result<(Self, Rings), UserError> {
+    pub fn load(buffer_bytes: u64) -> Result<(Self, RecordRings), UserError> {
         Self::load_some(buffer_bytes, &PROGRAMS, &URING_PROGRAMS)
     }
 
@@ -171,14 +171,14 @@ impl Programs {
         buffer_bytes: u64,
         names: &[&'static str],
         of_uring: &[&[(&'static str, &str)]],
-    ) -> Result<(Self, Rings), UserError> {
-        require_possible()?;
-        let btf = Btf::from_sys_fs().map_err(refused)?;
+    ) -> Result<(Self, RecordRings), UserError> {
+        require_tracing_possible()?;
+        let btf = Btf::from_sys_fs().map_err(kernel_refusal)?;
         let cores = possible_cores();
         let shift = ring_shift(buffer_bytes, cores);
         let mut loader = EbpfLoader::new();
         let [first, second, third, fourth] = ARGUMENT_OFFSETS;
-        let how = calls();
+        let how = call_flags_table();
         loader
             .btf(Some(&btf))
             .override_global("HOW", &how, true)
@@ -190,29 +190,34 @@ impl Programs {
             .override_global("NUMBER", &NUMBER_OFFSET, true)
             .map_max_entries("records", u32::from(cores) << shift)
             .map_max_entries("positions", cores.into());
-        let mut ebpf = loader.load(OBJECT).map_err(refused)?;
+        let mut ebpf = loader.load(OBJECT).map_err(kernel_refusal)?;
         let mut loaded = Vec::new();
         for &name in names {
-            load(&mut ebpf, name, name, &btf).map_err(|error| refused_of(name, error))?;
+            load_tracing_program(&mut ebpf, name, name, &btf)
+                .map_err(|error| program_refusal(name, error))?;
             loaded.push(name);
         }
         for choice in of_uring {
             let mut choice = choice.iter();
-            let taken = choice.find(|(name, point)| load(&mut ebpf, name, point, &btf).is_ok());
+            let taken = choice
+                .find(|(name, point)| load_tracing_program(&mut ebpf, name, point, &btf).is_ok());
             loaded.extend(taken.map(|(name, _)| *name));
         }
-        let map = |name: &str, bytes: usize| mapped(&ebpf, name, bytes).map_err(refused);
+        let map =
+            |name: &str, bytes: usize| map_bpf_array(&ebpf, name, bytes).map_err(kernel_refusal);
         let records = map(
             "records",
-            size_of::<Record>() * (usize::from(cores) << shift),
+            size_of::<KernelRecord>() * (usize::from(cores) << shift),
         )?;
-        let positions = map("positions", size_of::<Position>() * usize::from(cores))?;
+        let positions = map("positions", size_of::<RingPosition>() * usize::from(cores))?;
         let threads = map("threads", THREADS)?;
-        let opens = ebpf.take_map("opens").ok_or_else(|| refused("no ring"))?;
-        let rings = Rings {
+        let opens = ebpf
+            .take_map("opens")
+            .ok_or_else(|| kernel_refusal("no ring"))?;
+        let rings = RecordRings {
             records,
             positions,
-            opens: Mutex::new(RingBuf::try_from(opens).map_err(refused)?),
+            opens: Mutex::new(RingBuf::try_from(opens).map_err(kernel_refusal)?),
             cores,
             shift,
         };
@@ -244,33 +249,41 @@ impl Programs {
     }
 
     /// Runs the programs, for all threads of the machine, until the guard is dropped.
-    pub fn attach(&mut self) -> Result<Attached, UserError> {
+    pub fn attach(&mut self) -> Result<AttachedPrograms, UserError> {
         let mut links = Vec::with_capacity(self.names.len());
         for name in &self.names {
-            let program = program(&mut self.ebpf, name).map_err(refused)?;
+            let program = tracing_program(&mut self.ebpf, name).map_err(kernel_refusal)?;
             let attached = program.attach().and_then(|link| program.take_link(link));
-            links.push(attached.map_err(|error| refused_of(name, error))?);
+            links.push(attached.map_err(|error| program_refusal(name, error))?);
         }
-        Ok(Attached { _links: links })
+        Ok(AttachedPrograms { _links: links })
     }
 }
 
 /// Programs that run; dropping it detaches them, and so does the end of this process.
-pub struct Attached {
+pub struct AttachedPrograms {
     _links: Vec<aya::programs::tp_btf::BtfTracePointLink>,
 }
 
-fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint, ProgramError> {
+fn tracing_program<'a>(
+    ebpf: &'a mut Ebpf,
+    name: &str,
+) -> Result<&'a mut BtfTracePoint, ProgramError> {
     let program = ebpf.program_mut(name).ok_or(ProgramError::NotLoaded)?;
     program.try_into()
 }
 
-fn load(ebpf: &mut Ebpf, name: &str, tracepoint: &str, btf: &Btf) -> Result<(), ProgramError> {
-    program(ebpf, name)?.load(tracepoint, btf)
+fn load_tracing_program(
+    ebpf: &mut Ebpf,
+    name: &str,
+    tracepoint: &str,
+    btf: &Btf,
+) -> Result<(), ProgramError> {
+    tracing_program(ebpf, name)?.load(tracepoint, btf)
 }
 
 /// With the last line of the verifier, if it refused a program.
-fn explained(error: &(dyn Error + 'static)) -> String {
+fn with_verifier_line(error: &(dyn Error + 'static)) -> String {
     match error.downcast_ref() {
         Some(ProgramError::LoadError {
             io_error,
@@ -286,7 +299,7 @@ fn explained(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn mapped(ebpf: &Ebpf, name: &str, bytes: usize) -> io::Result<MmapRaw> {
+fn map_bpf_array(ebpf: &Ebpf, name: &str, bytes: usize) -> io::Result<MmapRaw> {
     let Some(Map::Array(map)) = ebpf.map(name) else {
         return Err(io::Error::other(format!("no map {name}")));
     };
@@ -307,7 +320,7 @@ fn ring_shift(buffer_bytes: u64, cores: u16) -> u32 {
     let memory = sysinfo();
     let memory_bytes = memory.totalram as u64 * u64::from(memory.mem_unit);
     let room = buffer_bytes.min(memory_bytes / 16 / u64::from(cores));
-    (room / size_of::<Record>() as u64)
+    (room / size_of::<KernelRecord>() as u64)
         .max(1 << LEAST_SHIFT)
         .ilog2()
 }
@@ -316,7 +329,7 @@ const LEAST_SHIFT: u32 = 12;
 
 /// Where one core writes next, and where we read next, as the programs have it.
 #[repr(C)]
-struct Position {
+struct RingPosition {
     head: AtomicU64,
     tail: AtomicU64,
     lost: AtomicU64,
@@ -324,16 +337,22 @@ struct Position {
     unused: [u8; 39],
 }
 
-impl Rings {
-    fn position(&self, core: u16) -> &Position {
+impl RecordRings {
+    fn position(&self, core: u16) -> &RingPosition {
         assert!(core < self.cores);
         // SAFETY: within the mapping, which begins at a page and lives as long as `self`.
-        unsafe { &*self.positions.as_ptr().cast::<Position>().add(core.into()) }
+        unsafe {
+            &*self
+                .positions
+                .as_ptr()
+                .cast::<RingPosition>()
+                .add(core.into())
+        }
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RecordCounts {
         let positions = (0..self.cores).map(|core| self.position(core));
-        positions.fold(Counts::default(), |sum, position| Counts {
+        positions.fold(RecordCounts::default(), |sum, position| RecordCounts {
             taken: sum.taken + position.head.load(Ordering::Relaxed),
             lost: sum.lost + position.lost.load(Ordering::Relaxed),
         })
@@ -341,7 +360,7 @@ impl Rings {
 
     /// Passes the complete records of all cores to `take`, and frees their space; records of a core are in order but for
     /// those of interrupts. Gives `take_open` the records of opens.
-    pub fn drain(&self, mut take: impl FnMut(u16, Record), mut take_open: impl FnMut(&[u8])) {
+    pub fn drain(&self, mut take: impl FnMut(u16, KernelRecord), mut take_open: impl FnMut(&[u8])) {
         let mut opens = self.opens.lock().unwrap_or_else(PoisonError::into_inner);
         for core in 0..self.cores {
             let position = self.position(core);
@@ -361,11 +380,11 @@ impl Rings {
     }
 
     /// The record at a position, if it is complete.
-    fn complete(&self, core: u16, at: u64) -> Option<Record> {
+    fn complete(&self, core: u16, at: u64) -> Option<KernelRecord> {
         let index = usize::from(core) << self.shift | (at as usize & ((1 << self.shift) - 1));
-        assert!((index + 1) * size_of::<Record>() <= self.records.len());
-        // SAFETY: within the mapping, which begins at a page; `Record` takes any bytes.
-        let record = unsafe { self.records.as_ptr().cast::<Record>().add(index) };
+        assert!((index + 1) * size_of::<KernelRecord>() <= self.records.len());
+        // SAFETY: within the mapping, which begins at a page; `KernelRecord` takes any bytes.
+        let record = unsafe { self.records.as_ptr().cast::<KernelRecord>().add(index) };
         // SAFETY: the programs write this word last, atomically.
         let sequence = unsafe { AtomicU32::from_ptr((&raw const (*record).sequence).cast_mut()) };
         let is_complete = sequence.load(Ordering::Acquire) == (at as u32).wrapping_add(1);
@@ -384,19 +403,19 @@ impl Rings {
 }
 
 /// Completed requests to block devices, of the whole machine, read on demand.
-pub struct Completions {
-    programs: Programs,
-    rings: Rings,
-    attached: Option<Attached>,
+pub struct RequestCompletions {
+    programs: LoadedPrograms,
+    rings: RecordRings,
+    attached: Option<AttachedPrograms>,
 }
 
 /// Ring of each core: some 70,000 requests, between two reads.
 const COMPLETIONS_BYTES: u64 = 4 << 20;
 
-impl Completions {
+impl RequestCompletions {
     /// Loads the program; nothing is recorded yet.
     pub fn load() -> Result<Self, UserError> {
-        let (programs, rings) = Programs::load_some(COMPLETIONS_BYTES, &[COMPLETION], &[])?;
+        let (programs, rings) = LoadedPrograms::load_some(COMPLETIONS_BYTES, &[COMPLETION], &[])?;
         Ok(Self {
             programs,
             rings,
@@ -416,9 +435,11 @@ impl Completions {
     }
 
     /// Returns the requests recorded since the last time, core by core.
-    pub fn drain(&self, mut sink: impl FnMut(Request)) {
-        let take = |core, record: Record| {
-            if let Some(EventKind::Complete(request)) = record.event(core).map(|event| event.kind) {
+    pub fn drain(&self, mut sink: impl FnMut(BlockRequest)) {
+        let take = |core, record: KernelRecord| {
+            if let Some(TraceEventKind::Complete(request)) =
+                record.event(core).map(|event| event.kind)
+            {
                 sink(request);
             }
         };
@@ -438,26 +459,26 @@ const REPLIES: u8 = 64;
 
 const CALLS: usize = 512;
 
-fn calls() -> [u8; CALLS] {
-    std::array::from_fn(|number| how(number as u32))
+fn call_flags_table() -> [u8; CALLS] {
+    std::array::from_fn(|number| call_flags(number as u32))
 }
 
 /// Of messages only exits that moved bytes are recorded, of polls only those that timed out: servers receive in vain and
 /// poll before nearly every message.
-fn how(number: u32) -> u8 {
+fn call_flags(number: u32) -> u8 {
     use tierwise_recording::CallKind::{Poll, Receive, Send};
-    let shape = syscalls::shape(number);
+    let shape = syscalls::call_shape(number);
     match shape.kind {
-        _ if !syscalls::is_recorded(number) => 0,
+        _ if !syscalls::is_recorded_call(number) => 0,
         Receive | Send if i64::from(number) == libc::SYS_sendto => EXIT_IF_MORE | REPLIES,
         Receive | Send => EXIT_IF_MORE,
         Poll if !shape.is_entered() => EXIT_IF_ZERO,
-        _ => ENTRY | EXIT_ALWAYS | path(number),
+        _ => ENTRY | EXIT_ALWAYS | path_argument_flag(number),
     }
 }
 
 /// Where a call that opens or removes a file has its path.
-fn path(number: u32) -> u8 {
+fn path_argument_flag(number: u32) -> u8 {
     match i64::from(number) {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open | libc::SYS_creat | libc::SYS_unlink => PATH,

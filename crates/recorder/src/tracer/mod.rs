@@ -5,16 +5,16 @@
 
 mod burst_tracer;
 mod kernel;
+mod kernel_record;
 mod opens;
 mod raw_burst;
-mod record;
 mod replies;
 
 pub(crate) use burst_tracer::BurstTracer;
-pub use burst_tracer::Places;
-pub use kernel::impossible;
-pub(crate) use kernel::{Completions, require_possible};
-pub(crate) use raw_burst::{BurstSummary, RawBurst, clients_in};
+pub use burst_tracer::TracerStorage;
+pub use kernel::why_tracing_impossible;
+pub(crate) use kernel::{RequestCompletions, require_tracing_possible};
+pub(crate) use raw_burst::{BurstSummary, RawBurst, client_threads_in_burst};
 
 #[cfg(test)]
 mod tests {

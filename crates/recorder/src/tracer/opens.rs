@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use crate::event::{Event, EventKind};
-use crate::host::processes::{self, without_mark};
-use crate::timeline::syscalls::{self, Change};
+use crate::host::processes::{self, without_deleted_mark};
+use crate::timeline::syscalls::{self, DescriptorChange};
+use crate::trace_event::{TraceEvent, TraceEventKind};
 
 /// Where a record has the path: after time, thread, result, directory and length.
 const PATH_OFFSET: usize = 40;
 
 /// A call that opened or removed a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenCall {
     /// When it ended, monotonic clock.
     pub time_ns: u64,
     pub pid: i32,
@@ -23,9 +23,9 @@ pub struct Open {
     pub path: String,
 }
 
-impl Open {
+impl OpenCall {
     /// Reads a record of the exit while its process lives; none of a stranger's, or if the path is not known.
-    pub fn heard(record: &[u8], paths: &mut Paths) -> Option<Self> {
+    pub fn heard(record: &[u8], paths: &mut PathResolver) -> Option<Self> {
         let word = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
         let (thread, result, directory) = (word(8)?, word(16)?.cast_signed(), word(24)? as i32);
         let (pid, tid) = ((thread >> 32) as i32, thread as i32);
@@ -41,22 +41,22 @@ impl Open {
             pid,
             tid,
             result,
-            path: Paths::of_opened(pid, result, path),
+            path: PathResolver::of_opened(pid, result, path),
         })
     }
 }
 
 /// Opens of a burst, by thread and by when the call ended.
-pub struct Opens<'a> {
-    ended: HashMap<(i32, u64), &'a Open>,
+pub struct OpenCalls<'a> {
+    ended: HashMap<(i32, u64), &'a OpenCall>,
     /// Opens that succeeded.
     pub seen: u64,
     /// Those whose path is not known.
     pub unresolved: u64,
 }
 
-impl<'a> Opens<'a> {
-    pub fn new(opens: &'a [Open]) -> Self {
+impl<'a> OpenCalls<'a> {
+    pub fn new(opens: &'a [OpenCall]) -> Self {
         let keyed = opens.iter().map(|open| ((open.tid, open.time_ns), open));
         Self {
             ended: keyed.collect(),
@@ -66,20 +66,20 @@ impl<'a> Opens<'a> {
     }
 
     /// The event to insert before `event`: its call opens a file, or removes one (number -1).
-    pub fn before(&mut self, event: &Event) -> Option<Event> {
-        let EventKind::Exit { result, number } = event.kind else {
+    pub fn before(&mut self, event: &TraceEvent) -> Option<TraceEvent> {
+        let TraceEventKind::Exit { result, number } = event.kind else {
             return None;
         };
-        let opens = syscalls::shape(number).change == Change::Open;
-        if result < 0 || !(opens || syscalls::unlinks(number)) {
+        let opens = syscalls::call_shape(number).change == DescriptorChange::Open;
+        if result < 0 || !(opens || syscalls::removes_name(number)) {
             return None;
         }
         let open = self.ended.get(&(event.tid, event.time_ns));
         self.seen += u64::from(opens);
         self.unresolved += u64::from(opens && open.is_none());
         let fd = if opens { result } else { -1 };
-        Some(Event {
-            kind: EventKind::Opened {
+        Some(TraceEvent {
+            kind: TraceEventKind::Opened {
                 fd: i32::try_from(fd).ok()?,
                 path: open?.path.clone(),
             },
@@ -92,13 +92,13 @@ impl<'a> Opens<'a> {
 
 /// Resolves paths of opens while their processes live; caches constant facts.
 #[derive(Default)]
-pub struct Paths {
+pub struct PathResolver {
     ours: HashMap<i32, bool>,
     working: HashMap<i32, PathBuf>,
     folders: HashMap<PathBuf, PathBuf>,
 }
 
-impl Paths {
+impl PathResolver {
     /// Registers these processes as recorded, and the directory in which each works.
     pub fn of(pids: &[i32]) -> Self {
         let mut paths = Self::default();
@@ -130,7 +130,7 @@ impl Paths {
             libc::AT_FDCWD => self.working_directory(pid)?,
             fd => fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?,
         };
-        let plain = normalized(&base.join(path));
+        let plain = normalized_path(&base.join(path));
         let (Some(folder), Some(name)) = (plain.parent(), plain.file_name()) else {
             return Some(plain.to_string_lossy().into_owned());
         };
@@ -147,8 +147,8 @@ impl Paths {
         let link = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok();
         let shown = link.and_then(|link| link.into_os_string().into_string().ok());
         shown
-            .filter(|shown| is_unnamed(shown))
-            .map_or(path, |shown| without_mark(&shown).to_owned())
+            .filter(|shown| never_had_a_name(shown))
+            .map_or(path, |shown| without_deleted_mark(&shown).to_owned())
     }
 
     /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
@@ -184,14 +184,14 @@ impl Paths {
 }
 
 /// Whether a file is one that never had a name.
-fn is_unnamed(shown: &str) -> bool {
-    let name = without_mark(shown);
+fn never_had_a_name(shown: &str) -> bool {
+    let name = without_deleted_mark(shown);
     let inode = name.rsplit_once("/#").map_or("", |(_, inode)| inode);
     name != shown && !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Without `.` and `..`.
-fn normalized(path: &Path) -> PathBuf {
+fn normalized_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -211,7 +211,10 @@ mod tests {
 
     #[test]
     fn a_path_loses_what_says_nothing() {
-        assert_eq!(normalized(Path::new("/a/./b/../c")), PathBuf::from("/a/c"));
+        assert_eq!(
+            normalized_path(Path::new("/a/./b/../c")),
+            PathBuf::from("/a/c")
+        );
     }
 
     #[test]
@@ -224,17 +227,20 @@ mod tests {
         let file = options.open(folder).expect("memory takes unnamed files");
         let asked = folder.to_string_lossy().into_owned();
         let (here, fd) = (std::process::id() as i32, file.as_raw_fd().into());
-        let path = Paths::of_opened(here, fd, asked.clone());
+        let path = PathResolver::of_opened(here, fd, asked.clone());
         assert!(path.starts_with(&asked), "{path}");
-        assert!(is_unnamed(&format!("{path} (deleted)")), "{path}");
-        assert_eq!(Paths::of_opened(here, 1_000_000, asked.clone()), asked);
-        assert!(!is_unnamed("/tmp/#sql-1 (deleted)") && !is_unnamed("/tmp/#12"));
+        assert!(never_had_a_name(&format!("{path} (deleted)")), "{path}");
+        assert_eq!(
+            PathResolver::of_opened(here, 1_000_000, asked.clone()),
+            asked
+        );
+        assert!(!never_had_a_name("/tmp/#sql-1 (deleted)") && !never_had_a_name("/tmp/#12"));
     }
 
     #[test]
     fn relative_paths_begin_where_the_process_works() {
         let here = std::process::id() as i32;
-        let mut paths = Paths::of(&[here]);
+        let mut paths = PathResolver::of(&[here]);
         let folder = std::env::current_dir().expect("it exists");
         let path = paths
             .resolve(here, libc::AT_FDCWD, "./new")

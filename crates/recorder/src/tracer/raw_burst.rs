@@ -12,12 +12,12 @@ use std::time::Duration;
 use itertools::Itertools;
 use memmap2::Mmap;
 
-use super::opens::{Open, Opens};
-use super::record::{REPLY, Record};
-use super::replies::Replies;
-use crate::event::{Event, EventKind};
-use crate::host::machine::CpuTime;
+use super::kernel_record::{KernelRecord, REPLY};
+use super::opens::{OpenCall, OpenCalls};
+use super::replies::WaitingReplies;
+use crate::host::machine::BurstCpuTime;
 use crate::host::processes::{self, LiveThread, OpenFile};
+use crate::trace_event::{TraceEvent, TraceEventKind};
 
 /// A burst that is not decoded yet.
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub struct RawBurst {
     /// Events that the kernel dropped for lack of space.
     pub lost_events: u64,
     /// Processor time in it, of the traced threads too.
-    pub cpu: CpuTime,
+    pub cpu: BurstCpuTime,
     /// Threads alive when it began; clients too.
     pub threads: Vec<LiveThread>,
     /// Threads that were started in it, and are alive after it.
@@ -40,14 +40,14 @@ pub struct RawBurst {
     /// Files open when it began.
     pub files: Vec<OpenFile>,
     /// Calls that threads were in when it began.
-    pub(super) calls: Vec<(i32, EventKind)>,
-    pub(super) opens: Vec<Open>,
-    pub(super) streams: Vec<Stream>,
+    pub(super) calls: Vec<(i32, TraceEventKind)>,
+    pub(super) opens: Vec<OpenCall>,
+    pub(super) streams: Vec<CoreRecordStream>,
 }
 
 /// Counts from decoding a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedCounts {
     pub events: u64,
     pub opens: u64,
     /// Those among them whose path is not known.
@@ -79,7 +79,7 @@ impl RawBurst {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.streams.iter().map(Stream::bytes).sum()
+        self.streams.iter().map(CoreRecordStream::bytes).sum()
     }
 
     /// Files that were open when it began or were opened in it, each once; no sockets and the like.
@@ -96,43 +96,43 @@ impl RawBurst {
     }
 
     /// Adds opens; those before its start say what was open then.
-    pub(super) fn hear(&mut self, opens: Vec<Open>) {
+    pub(super) fn hear(&mut self, opens: Vec<OpenCall>) {
         let (before, during) = opens
             .into_iter()
             .partition(|open| open.time_ns < self.start_ns);
         self.opens = during;
         // A stranger that has ended cannot be distinguished from a recorded process by then, but it has no thread here.
         let targets = self.targets();
-        let ours = |open: &Open| targets.binary_search(&open.tid).is_ok();
-        let open_file = |open: Open| {
+        let ours = |open: &OpenCall| targets.binary_search(&open.tid).is_ok();
+        let open_file = |open: OpenCall| {
             Some(OpenFile {
                 pid: open.pid,
                 fd: i32::try_from(open.result).ok()?,
                 path: open.path,
             })
         };
-        let before: Vec<Open> = before;
+        let before: Vec<OpenCall> = before;
         let known = before.into_iter().filter(ours).filter_map(open_file);
         self.files.extend(known);
     }
 
     /// Passes its events to `sink` in order of time, between a start and an end.
-    pub fn decode(&self, mut sink: impl FnMut(Event)) -> Decoded {
-        let mut opens = Opens::new(&self.opens);
-        let mut replies = Replies::default();
+    pub fn decode(&self, mut sink: impl FnMut(TraceEvent)) -> DecodedCounts {
+        let mut opens = OpenCalls::new(&self.opens);
+        let mut replies = WaitingReplies::default();
         let targets = self.targets();
         let mut count = 0;
-        let untraced = |time_ns: u64, tid: i32, kind: EventKind| Event {
+        let untraced = |time_ns: u64, tid: i32, kind: TraceEventKind| TraceEvent {
             time_ns,
             cpu: 0,
             tid,
             kind,
         };
-        sink(untraced(self.start_ns, 0, EventKind::BurstStart));
+        sink(untraced(self.start_ns, 0, TraceEventKind::BurstStart));
         for (tid, entered) in &self.calls {
             sink(untraced(self.start_ns, *tid, entered.clone()));
         }
-        for (cpu, record) in merged(&self.streams) {
+        for (cpu, record) in merged_records(&self.streams) {
             if !(self.start_ns..=self.end_ns).contains(&record.time_ns) {
                 continue;
             }
@@ -140,7 +140,7 @@ impl RawBurst {
                 replies.begin(record);
             } else if let Some(mut event) = record.event(cpu) {
                 count += 1;
-                attribute(&mut event, record, &targets, &self.clients);
+                attribute_wakeup(&mut event, record, &targets, &self.clients);
                 if let Some(opened) = opens.before(&event) {
                     sink(opened);
                 }
@@ -148,8 +148,8 @@ impl RawBurst {
                 sink(event);
             }
         }
-        sink(untraced(self.end_ns, 0, EventKind::BurstEnd));
-        Decoded {
+        sink(untraced(self.end_ns, 0, TraceEventKind::BurstEnd));
+        DecodedCounts {
             events: count,
             opens: opens.seen,
             unresolved_opens: opens.unresolved,
@@ -167,7 +167,9 @@ impl RawBurst {
 }
 
 /// The records of all streams by time, each with its core; of equal times, those of the earlier stream first.
-pub(super) fn merged(streams: &[Stream]) -> impl Iterator<Item = (u16, &Record)> {
+pub(super) fn merged_records(
+    streams: &[CoreRecordStream],
+) -> impl Iterator<Item = (u16, &KernelRecord)> {
     let numbered = streams.iter().enumerate().map(|(number, stream)| {
         let records = stream.records();
         records.map(move |record| ((record.time_ns, number), stream.cpu, record))
@@ -178,8 +180,13 @@ pub(super) fn merged(streams: &[Stream]) -> impl Iterator<Item = (u16, &Record)>
 
 /// A sender on the loopback wakes the receiver in a software interrupt, but by its own doing. This holds
 /// where one of them is a target's and the other a client, or the clients are not known yet.
-fn attribute(event: &mut Event, record: &Record, targets: &[i32], clients: &[i32]) {
-    if let EventKind::Waking {
+fn attribute_wakeup(
+    event: &mut TraceEvent,
+    record: &KernelRecord,
+    targets: &[i32],
+    clients: &[i32],
+) {
+    if let TraceEventKind::Waking {
         interrupt, woken, ..
     } = &mut event.kind
     {
@@ -204,12 +211,12 @@ const BUSIEST_OVER_LEAST: u32 = 20;
 /// woken by them, and belong neither to it nor to the kernel.
 ///
 /// Both, since an interrupt may use any thread's time to wake a session whose request is done.
-pub fn clients_in(burst: &RawBurst) -> Vec<i32> {
+pub fn client_threads_in_burst(burst: &RawBurst) -> Vec<i32> {
     let own = burst.targets();
     let is_own = |tid: i32| own.binary_search(&tid).is_ok();
     let (mut asked, mut answered) = (HashMap::<i32, u32>::new(), HashSet::new());
     burst.decode(|event| {
-        if let EventKind::Waking {
+        if let TraceEventKind::Waking {
             woken,
             interrupt: false,
             ..
@@ -238,15 +245,15 @@ const CHUNK_RECORDS: usize = 1 << 14;
 
 /// Records of one core, by time.
 #[derive(Default)]
-pub struct Stream {
+pub struct CoreRecordStream {
     pub cpu: u16,
-    full: Vec<Chunk>,
-    last: Vec<Record>,
+    full: Vec<StreamChunk>,
+    last: Vec<KernelRecord>,
     stored: Option<Arc<Mmap>>,
 }
 
-enum Chunk {
-    Memory(Vec<Record>),
+enum StreamChunk {
+    Memory(Vec<KernelRecord>),
     /// Place in the spool's file, in records.
     File {
         first: usize,
@@ -255,13 +262,13 @@ enum Chunk {
 }
 
 /// Storage for pieces of streams: memory, and beyond a limit a file without a name, that ends with its burst.
-pub struct Spool {
+pub struct StreamSpool {
     memory_left: usize,
     file: File,
     written: usize,
 }
 
-impl Spool {
+impl StreamSpool {
     /// Keeps up to `memory` bytes in memory, the rest in a file of `directory`.
     pub fn new(memory: usize, directory: &Path) -> io::Result<Self> {
         Ok(Self {
@@ -271,23 +278,23 @@ impl Spool {
         })
     }
 
-    fn keep(&mut self, records: Vec<Record>) -> io::Result<Chunk> {
-        let bytes = as_bytes(&records);
+    fn keep(&mut self, records: Vec<KernelRecord>) -> io::Result<StreamChunk> {
+        let bytes = records_as_bytes(&records);
         if let Some(left) = self.memory_left.checked_sub(bytes.len()) {
             self.memory_left = left;
-            return Ok(Chunk::Memory(records));
+            return Ok(StreamChunk::Memory(records));
         }
         self.file.write_all(bytes)?;
         let first = self.written;
         self.written += records.len();
-        Ok(Chunk::File {
+        Ok(StreamChunk::File {
             first,
             records: records.len(),
         })
     }
 
     /// Lets streams read what is in the file.
-    pub fn finish(self, streams: &mut [Stream]) -> io::Result<()> {
+    pub fn finish(self, streams: &mut [CoreRecordStream]) -> io::Result<()> {
         if self.written == 0 {
             return Ok(());
         }
@@ -300,14 +307,14 @@ impl Spool {
     }
 }
 
-fn as_bytes(records: &[Record]) -> &[u8] {
+fn records_as_bytes(records: &[KernelRecord]) -> &[u8] {
     // SAFETY: a record has no bytes between its fields.
     unsafe { std::slice::from_raw_parts(records.as_ptr().cast(), size_of_val(records)) }
 }
 
-fn of_bytes(bytes: &[u8]) -> &[Record] {
+fn records_of_bytes(bytes: &[u8]) -> &[KernelRecord] {
     // SAFETY: a record takes any bytes; what is not a whole one, or not aligned, is not among those taken.
-    let (before, records, _) = unsafe { bytes.align_to::<Record>() };
+    let (before, records, _) = unsafe { bytes.align_to::<KernelRecord>() };
     assert!(before.is_empty(), "a mapping begins at a page");
     records
 }
@@ -327,7 +334,7 @@ fn unnamed_file(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-impl Stream {
+impl CoreRecordStream {
     pub fn new(cpu: u16) -> Self {
         Self {
             cpu,
@@ -336,7 +343,7 @@ impl Stream {
     }
 
     /// Appends a record. One that an interrupt made while an earlier one was being filled comes too early.
-    pub fn push(&mut self, record: Record, spool: &mut Spool) -> io::Result<()> {
+    pub fn push(&mut self, record: KernelRecord, spool: &mut StreamSpool) -> io::Result<()> {
         if self.last.len() == self.last.capacity() {
             let empty = Vec::with_capacity(CHUNK_RECORDS);
             let full = std::mem::replace(&mut self.last, empty);
@@ -353,15 +360,15 @@ impl Stream {
         pieces.sum::<usize>() as u64
     }
 
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
+    pub fn records(&self) -> impl Iterator<Item = &KernelRecord> {
         self.chunks().flatten()
     }
 
-    fn chunks(&self) -> impl Iterator<Item = &[Record]> {
+    fn chunks(&self) -> impl Iterator<Item = &[KernelRecord]> {
         let full = self.full.iter().map(|chunk| match chunk {
-            Chunk::Memory(records) => &records[..],
-            Chunk::File { first, records } => match &self.stored {
-                Some(mapping) => &of_bytes(mapping)[*first..][..*records],
+            StreamChunk::Memory(records) => &records[..],
+            StreamChunk::File { first, records } => match &self.stored {
+                Some(mapping) => &records_of_bytes(mapping)[*first..][..*records],
                 None => &[],
             },
         });

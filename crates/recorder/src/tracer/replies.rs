@@ -6,12 +6,12 @@ use std::collections::HashMap;
 
 use tierwise_recording::TransactionStatus;
 
-use crate::event::{Event, EventKind};
-use crate::tracer::record::Record;
+use crate::trace_event::{TraceEvent, TraceEventKind};
+use crate::tracer::kernel_record::KernelRecord;
 
 /// Data that a call sends. Its bytes are not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Reply {
+struct SentReply {
     /// When it began, monotonic clock.
     time_ns: u64,
     length_bytes: u64,
@@ -21,13 +21,13 @@ struct Reply {
 
 /// Replies that wait for the exits of their calls: each thread's last.
 #[derive(Default)]
-pub struct Replies {
-    waiting: HashMap<i32, Reply>,
+pub struct WaitingReplies {
+    waiting: HashMap<i32, SentReply>,
 }
 
-impl Replies {
+impl WaitingReplies {
     /// A record of the begin of a call that sends: the number of bytes, and the last ones.
-    pub fn begin(&mut self, record: &Record) {
+    pub fn begin(&mut self, record: &KernelRecord) {
         let [length_bytes, tail, ..] = record.words;
         let tail = tail.to_ne_bytes();
         let seen = if length_bytes < TAIL_BYTES as u64 {
@@ -35,17 +35,17 @@ impl Replies {
         } else {
             &tail[..]
         };
-        let reply = Reply {
+        let reply = SentReply {
             time_ns: record.time_ns,
             length_bytes,
-            status: status(seen, length_bytes),
+            status: reply_status(seen, length_bytes),
         };
         self.waiting.insert(record.tid, reply);
     }
 
     /// The event to insert before `event`: what its call sends.
-    pub fn before(&mut self, event: &Event) -> Option<Event> {
-        let EventKind::Exit { number, result } = event.kind else {
+    pub fn before(&mut self, event: &TraceEvent) -> Option<TraceEvent> {
+        let TraceEventKind::Exit { number, result } = event.kind else {
             return None;
         };
         if i64::from(number) != libc::SYS_sendto {
@@ -53,8 +53,8 @@ impl Replies {
         }
         let reply = self.waiting.remove(&event.tid)?;
         let whole = u64::try_from(result) == Ok(reply.length_bytes);
-        whole.then_some(Event {
-            kind: EventKind::Replied {
+        whole.then_some(TraceEvent {
+            kind: TraceEventKind::Replied {
                 begun_ns: reply.time_ns,
                 status: reply.status,
             },
@@ -69,9 +69,9 @@ impl Replies {
 const TAIL_BYTES: usize = 8;
 
 /// The status in the last bytes of `length_bytes` that were sent; `Unknown` where no protocol explains them.
-pub fn status(tail: &[u8], length_bytes: u64) -> TransactionStatus {
-    of_postgresql(tail)
-        .or_else(|| of_mysql(tail, length_bytes))
+pub fn reply_status(tail: &[u8], length_bytes: u64) -> TransactionStatus {
+    postgres_reply_status(tail)
+        .or_else(|| mysql_reply_status(tail, length_bytes))
         .unwrap_or(TransactionStatus::Unknown)
 }
 
@@ -81,7 +81,7 @@ const READY_FOR_QUERY: [u8; 5] = [b'Z', 0, 0, 0, 5];
 /// The status by PostgreSQL's protocol, version 3: a reply ends with ReadyForQuery, which tells it in one letter.
 ///
 /// None if it is no ReadyForQuery, or nothing else: that answers a Sync without statements, which ends no transaction.
-fn of_postgresql(tail: &[u8]) -> Option<TransactionStatus> {
+fn postgres_reply_status(tail: &[u8]) -> Option<TransactionStatus> {
     let (letter, before) = tail.split_last()?;
     if !before.ends_with(&READY_FOR_QUERY) || before.len() == READY_FOR_QUERY.len() {
         return None;
@@ -119,32 +119,53 @@ const EOF_BYTES: u64 = 9;
 /// changes of the session's state; its flags stand before them and are not seen.
 ///
 /// None if it is no packet with flags at its end.
-fn of_mysql(tail: &[u8], length_bytes: u64) -> Option<TransactionStatus> {
+fn mysql_reply_status(tail: &[u8], length_bytes: u64) -> Option<TransactionStatus> {
     let tail: [u8; 8] = tail.try_into().ok()?;
     let [_, _, _, _, a, b, c, d] = tail;
     let (first, second) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
-    if is_eof(tail, length_bytes) {
-        decoded(second, first)
-    } else if is_ok(tail, length_bytes) || ends_rows(tail, length_bytes) {
-        decoded(first, second)
+    if is_eof_packet(tail, length_bytes) {
+        status_of_flags(second, first)
+    } else if is_ok_packet(tail, length_bytes) || rows_end_with_ok(tail, length_bytes) {
+        status_of_flags(first, second)
     } else {
-        None
+        tracked_state_status(tail, length_bytes)
+    }
+}
+
+/// Letters after the first of a transaction's state as MySQL tracks it for clients, each or an underscore.
+/// <https://dev.mysql.com/doc/refman/8.0/en/session-state-tracking.html>
+const TRACKED: [u8; 7] = *b"rRwWsSL";
+/// An OK packet with two short numbers and no message that tells this change of the session's state alone.
+const TRACKED_BYTES: u64 = 24;
+
+/// The status by the tracked state at the end of an OK packet.
+fn tracked_state_status(
+    [kind, parts @ ..]: [u8; 8],
+    length_bytes: u64,
+) -> Option<TransactionStatus> {
+    let mut letters = parts.iter().zip(TRACKED);
+    let fits = letters.all(|(&letter, set)| letter == b'_' || letter == set);
+    match kind {
+        _ if !fits || length_bytes != TRACKED_BYTES => None,
+        b'T' | b'I' => Some(TransactionStatus::InTransaction),
+        b'_' => Some(TransactionStatus::Idle),
+        _ => None,
     }
 }
 
 /// Whether it is an EOF packet; all but its first byte is seen.
-fn is_eof([high, highest, _, kind, ..]: [u8; 8], length_bytes: u64) -> bool {
+fn is_eof_packet([high, highest, _, kind, ..]: [u8; 8], length_bytes: u64) -> bool {
     length_bytes >= EOF_BYTES && high == 0 && highest == 0 && kind == END_OF_ROWS
 }
 
 /// Whether rows end with an OK packet, which says of no rows that they changed.
-fn ends_rows([_, kind, changed, given, ..]: [u8; 8], length_bytes: u64) -> bool {
+fn rows_end_with_ok([_, kind, changed, given, ..]: [u8; 8], length_bytes: u64) -> bool {
     length_bytes > OK_BYTES && kind == END_OF_ROWS && changed == 0 && given == 0
 }
 
 /// Whether the whole reply is an OK packet: its two numbers are as long as its length leaves room for, and begin as
 /// numbers of such a length do, as far as they are seen.
-fn is_ok(tail: [u8; 8], length_bytes: u64) -> bool {
+fn is_ok_packet(tail: [u8; 8], length_bytes: u64) -> bool {
     let lengths = NUMBERS
         .iter()
         .flat_map(|changed| NUMBERS.iter().map(move |given| (*changed, *given)));
@@ -152,7 +173,8 @@ fn is_ok(tail: [u8; 8], length_bytes: u64) -> bool {
         .filter(|((changed, _), (given, _))| OK_BYTES + changed + given == length_bytes)
         .any(|(changed, given)| {
             let seen = &tail[..4];
-            let fit = is_number(seen, 0, given) && is_number(seen, given.0, changed);
+            let fit =
+                is_encoded_number(seen, 0, given) && is_encoded_number(seen, given.0, changed);
             // With two short numbers the type is seen too.
             fit && (length_bytes != OK_BYTES + 2 || tail[1] == OK)
         })
@@ -160,7 +182,7 @@ fn is_ok(tail: [u8; 8], length_bytes: u64) -> bool {
 
 /// Whether a number of some length, with so many bytes after it, is one, as far as its bytes are seen. Of one of nine
 /// bytes the last is zero: nobody has so many rows.
-fn is_number(seen: &[u8], after: u64, (length, mark): (u64, u8)) -> bool {
+fn is_encoded_number(seen: &[u8], after: u64, (length, mark): (u64, u8)) -> bool {
     let at = |bytes: u64| {
         let bytes = usize::try_from(bytes).ok()?;
         Some(seen[seen.len().checked_sub(bytes)?])
@@ -173,7 +195,7 @@ fn is_number(seen: &[u8], after: u64, (length, mark): (u64, u8)) -> bool {
 }
 
 /// Status by the flags, if they and the number of warnings are such as servers send.
-fn decoded(flags: u16, warnings: u16) -> Option<TransactionStatus> {
+fn status_of_flags(flags: u16, warnings: u16) -> Option<TransactionStatus> {
     let in_transaction = flags & IN_TRANSACTION != 0;
     let read_only = flags & IN_READ_ONLY_TRANSACTION != 0;
     let plausible =
@@ -199,7 +221,7 @@ mod tests {
             b"+OK\r\n",
         ] {
             for length in [tail.len() as u64, 11, 90, 8192] {
-                assert_eq!(status(tail, length), TransactionStatus::Unknown);
+                assert_eq!(reply_status(tail, length), TransactionStatus::Unknown);
             }
         }
     }
@@ -207,27 +229,30 @@ mod tests {
     #[test]
     fn ready_for_query_tells_the_status() {
         let ready = |letter: u8| [b'T', 0, b'Z', 0, 0, 0, 5, letter];
-        assert_eq!(of_postgresql(&ready(b'I')), Some(Idle));
-        assert_eq!(of_postgresql(&ready(b'T')), Some(InTransaction));
-        assert_eq!(of_postgresql(&ready(b'E')), Some(TransactionStatus::Failed));
-        assert_eq!(of_postgresql(&ready(b'X')), None);
+        assert_eq!(postgres_reply_status(&ready(b'I')), Some(Idle));
+        assert_eq!(postgres_reply_status(&ready(b'T')), Some(InTransaction));
+        assert_eq!(
+            postgres_reply_status(&ready(b'E')),
+            Some(TransactionStatus::Failed)
+        );
+        assert_eq!(postgres_reply_status(&ready(b'X')), None);
     }
 
     #[test]
     fn the_answer_to_a_sync_alone_tells_nothing() {
-        assert_eq!(of_postgresql(b"Z\0\0\0\x05I"), None);
+        assert_eq!(postgres_reply_status(b"Z\0\0\0\x05I"), None);
     }
 
     #[test]
     fn a_reply_that_goes_on_tells_nothing() {
-        assert_eq!(of_postgresql(b""), None);
-        assert_eq!(of_postgresql(b"\0\0\0\x05I"), None);
-        assert_eq!(of_postgresql(b"12345678"), None);
+        assert_eq!(postgres_reply_status(b""), None);
+        assert_eq!(postgres_reply_status(b"\0\0\0\x05I"), None);
+        assert_eq!(postgres_reply_status(b"12345678"), None);
     }
 
     /// The status of a reply that is seen whole up to its last eight bytes.
     fn of(reply: &[u8]) -> Option<TransactionStatus> {
-        of_mysql(&reply[reply.len() - 8..], reply.len() as u64)
+        mysql_reply_status(&reply[reply.len() - 8..], reply.len() as u64)
     }
 
     fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
@@ -286,6 +311,22 @@ mod tests {
         assert_eq!(of(&packet(1, error)), None);
         let tracked = b"\0\0\0\x02\x40\0\0\0\x11\0\x0f\nautocommit\x03OFF";
         assert_eq!(of(&packet(1, tracked)), None);
+    }
+
+    #[test]
+    fn a_tracked_state_tells_the_status() {
+        let reply = |state: &[u8]| {
+            packet(
+                1,
+                &[b"\0\0\0\x02\x40\0\0\0\x0b\x05\x09\x08", state].concat(),
+            )
+        };
+        assert_eq!(of(&reply(b"T_______")), Some(InTransaction));
+        assert_eq!(of(&reply(b"I_R_____")), Some(InTransaction));
+        assert_eq!(of(&reply(b"________")), Some(Idle));
+        assert_eq!(of(&reply(b"T____x__")), None);
+        let longer = packet(1, b"\0\0\0\x02\0\0\0\x11Rows matched: ________");
+        assert_eq!(of(&longer), None);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use crate::{file, memory};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use tierwise_simulate::{Job, UserError};
+use tierwise_simulate::{SimulationJob, UserError};
 
-fn refused(job: &Job) -> UserError {
+fn refused(job: &SimulationJob) -> UserError {
     let error = job
         .run(&memory(), &AtomicBool::new(false))
         .expect_err("bad input");
@@ -19,10 +19,10 @@ fn refused(job: &Job) -> UserError {
 
 fn refused_file(content: &[u8], open: bool) -> String {
     let file = file(content);
-    let error = refused(&Job {
+    let error = refused(&SimulationJob {
         requests: Some(file.clone()),
         open,
-        ..Job::default()
+        ..SimulationJob::default()
     });
     let name = file.display().to_string();
     assert!(
@@ -141,31 +141,31 @@ fn files_that_cannot_be_used_are_named() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let requests = Some(folder.join("none.csv"));
     assert!(
-        refused(&Job {
+        refused(&SimulationJob {
             requests,
-            ..Job::default()
+            ..SimulationJob::default()
         })
         .message
         .contains("none.csv")
     );
-    let directory = Job {
+    let directory = SimulationJob {
         requests: Some(folder.clone()),
-        ..Job::default()
+        ..SimulationJob::default()
     };
     assert!(refused(&directory).message.contains("cannot read"));
     let requests = Some(file(b"op,lbn,sectors\nR,0,8\n"));
-    let same = Job {
+    let same = SimulationJob {
         times: requests.clone(),
         requests: requests.clone(),
-        ..Job::default()
+        ..SimulationJob::default()
     };
     assert!(refused(&same).message.contains("overwrite"));
     let times = Some(folder.join("none/times.csv"));
     assert!(
-        refused(&Job {
+        refused(&SimulationJob {
             requests,
             times,
-            ..Job::default()
+            ..SimulationJob::default()
         })
         .message
         .contains("cannot write")
@@ -174,46 +174,46 @@ fn files_that_cannot_be_used_are_named() {
 
 #[test]
 fn options_that_make_no_sense_are_named() {
-    let preset = || Job {
+    let preset = || SimulationJob {
         preset: Some("randread-4k".into()),
-        ..Job::default()
+        ..SimulationJob::default()
     };
-    let file = || Job {
+    let file = || SimulationJob {
         requests: Some("requests.csv".into()),
-        ..Job::default()
+        ..SimulationJob::default()
     };
     let cases = [
-        (Job::default(), "nothing to simulate"),
+        (SimulationJob::default(), "nothing to simulate"),
         (
-            Job {
+            SimulationJob {
                 preset: preset().preset,
                 ..file()
             },
             "--requests and --preset",
         ),
         (
-            Job {
+            SimulationJob {
                 count: Some(5),
                 ..file()
             },
             "--count and --duration limit a preset",
         ),
         (
-            Job {
+            SimulationJob {
                 virtual_s: Some(5.0),
                 ..file()
             },
             "--count and --duration limit a preset",
         ),
         (
-            Job {
+            SimulationJob {
                 open: true,
                 ..preset()
             },
             "--open needs times",
         ),
         (
-            Job {
+            SimulationJob {
                 count: Some(1),
                 virtual_s: Some(1.0),
                 ..preset()
@@ -221,28 +221,28 @@ fn options_that_make_no_sense_are_named() {
             "--count and --duration are both",
         ),
         (
-            Job {
+            SimulationJob {
                 count: Some(0),
                 ..preset()
             },
             "--count 0",
         ),
         (
-            Job {
+            SimulationJob {
                 virtual_s: Some(0.0),
                 ..preset()
             },
             "--duration",
         ),
         (
-            Job {
+            SimulationJob {
                 virtual_s: Some(f64::NAN),
                 ..preset()
             },
             "--duration",
         ),
         (
-            Job {
+            SimulationJob {
                 open: true,
                 depth: Some(2),
                 ..file()
@@ -250,42 +250,42 @@ fn options_that_make_no_sense_are_named() {
             "--open and --depth",
         ),
         (
-            Job {
+            SimulationJob {
                 depth: Some(0),
                 ..preset()
             },
             "--depth",
         ),
         (
-            Job {
+            SimulationJob {
                 preset: Some("randread".into()),
-                ..Job::default()
+                ..SimulationJob::default()
             },
             "\"randread\"",
         ),
         (
-            Job {
+            SimulationJob {
                 preset: Some("randread-4m".into()),
-                ..Job::default()
+                ..SimulationJob::default()
             },
             "larger than the device",
         ),
         (
-            Job {
+            SimulationJob {
                 precondition: Some("used".into()),
                 ..preset()
             },
             "\"used\"",
         ),
         (
-            Job {
+            SimulationJob {
                 precondition: Some("random:0".into()),
                 ..preset()
             },
             "\"random:0\"",
         ),
         (
-            Job {
+            SimulationJob {
                 precondition: Some("random:1.1".into()),
                 ..preset()
             },

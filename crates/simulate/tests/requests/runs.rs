@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tierwise_device::Nanos;
-use tierwise_simulate::{Job, Report};
+use tierwise_simulate::{SimulationJob, SimulationReport};
 
 use crate::{drives, file, memory, new_path};
 
@@ -15,16 +15,16 @@ fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs()
 }
 
-fn of_file(content: &str, job: Job) -> Report {
+fn of_file(content: &str, job: SimulationJob) -> SimulationReport {
     let requests = Some(file(content.as_bytes()));
-    Job { requests, ..job }
+    SimulationJob { requests, ..job }
         .run(&memory(), &AtomicBool::new(false))
         .expect("a valid file")
 }
 
-fn of_preset(name: &str, job: Job) -> Report {
+fn of_preset(name: &str, job: SimulationJob) -> SimulationReport {
     let preset = Some(name.to_owned());
-    Job { preset, ..job }
+    SimulationJob { preset, ..job }
         .run(&memory(), &AtomicBool::new(false))
         .expect("a valid preset")
 }
@@ -33,7 +33,7 @@ fn of_preset(name: &str, job: Job) -> Report {
 fn one_client_waits_for_each_request_and_then_thinks() {
     let report = of_file(
         "op,lbn,sectors,think_ms\nR,0,8,1\nW,8,8,0\nF,0,0,0\n",
-        Job::default(),
+        SimulationJob::default(),
     );
     // 100 µs, a pause of 1 ms, 50 µs, 500 µs.
     assert!(close(report.virtual_s, 1_650e-6), "{}", report.virtual_s);
@@ -48,10 +48,10 @@ fn one_client_waits_for_each_request_and_then_thinks() {
 
 #[test]
 fn clients_at_a_time_share_the_requests() {
-    let job = Job {
+    let job = SimulationJob {
         depth: Some(4),
         count: Some(1_000),
-        ..Job::default()
+        ..SimulationJob::default()
     };
     let report = of_preset("randread-4k", job);
     assert!(
@@ -66,9 +66,9 @@ fn clients_at_a_time_share_the_requests() {
 fn a_pattern_brings_its_own_depth() {
     let report = of_preset(
         "randwrite-4k-qd2",
-        Job {
+        SimulationJob {
             count: Some(1_000),
-            ..Job::default()
+            ..SimulationJob::default()
         },
     );
     assert!(close(report.iops, 2.0 / 50e-6));
@@ -78,9 +78,9 @@ fn a_pattern_brings_its_own_depth() {
 fn a_pattern_stops_at_its_time() {
     let report = of_preset(
         "randread-4k",
-        Job {
+        SimulationJob {
             virtual_s: Some(0.01),
-            ..Job::default()
+            ..SimulationJob::default()
         },
     );
     assert_eq!(report.latency.count, 100);
@@ -92,9 +92,9 @@ fn an_open_loop_follows_the_times_of_arrival() {
     let content = "op,lbn,sectors,arrival_us\nR,0,8,1000\nR,0,8,1010\nR,0,8,2000\n";
     let report = of_file(
         content,
-        Job {
+        SimulationJob {
             open: true,
-            ..Job::default()
+            ..SimulationJob::default()
         },
     );
     assert!(close(report.latency.mean_us, 100.0));
@@ -106,7 +106,7 @@ fn an_open_loop_follows_the_times_of_arrival() {
 fn a_closed_loop_ignores_the_times_of_arrival() {
     let report = of_file(
         "op,lbn,sectors,arrival_us\nR,0,8,5\nR,0,8,900\n",
-        Job::default(),
+        SimulationJob::default(),
     );
     assert!(close(report.virtual_s, 200e-6));
 }
@@ -115,7 +115,7 @@ fn a_closed_loop_ignores_the_times_of_arrival() {
 fn columns_come_in_any_order_and_a_flush_needs_no_place() {
     let report = of_file(
         "sectors, lbn, op\r\n8, 0, W\r\n\r\n,,F\r\n8,8,D",
-        Job::default(),
+        SimulationJob::default(),
     );
     assert_eq!(report.latency.count, 3);
 }
@@ -127,9 +127,9 @@ fn a_compressed_file_is_read_too() {
         .write_all(b"op,lbn,sectors\nR,0,8\n")
         .expect("memory");
     let requests = Some(file(&encoder.finish().expect("memory")));
-    let report = Job {
+    let report = SimulationJob {
         requests,
-        ..Job::default()
+        ..SimulationJob::default()
     }
     .run(&memory(), &AtomicBool::new(false))
     .expect("a valid file");
@@ -140,10 +140,10 @@ fn a_compressed_file_is_read_too() {
 fn the_file_of_times_is_in_the_order_of_requests_and_is_read_again() {
     let times = new_path();
     let content = "op,lbn,sectors\nR,0,8\nW,8,8\nF,0,0\nR,16,8\n";
-    let job = Job {
+    let job = SimulationJob {
         depth: Some(2),
         times: Some(times.clone()),
-        ..Job::default()
+        ..SimulationJob::default()
     };
     of_file(content, job);
     let text = std::fs::read_to_string(&times).expect("the file of times");
@@ -152,9 +152,9 @@ fn the_file_of_times_is_in_the_order_of_requests_and_is_read_again() {
     assert_eq!(text, expected);
     let again = of_file(
         &text,
-        Job {
+        SimulationJob {
             depth: Some(2),
-            ..Job::default()
+            ..SimulationJob::default()
         },
     );
     let compared = again.compared.expect("times to compare");
@@ -165,7 +165,7 @@ fn the_file_of_times_is_in_the_order_of_requests_and_is_read_again() {
 fn measured_times_are_compared() {
     let report = of_file(
         "op,lbn,sectors,service_us\nR,0,8,110\nR,0,8,90\n",
-        Job::default(),
+        SimulationJob::default(),
     );
     let compared = report.compared.expect("times to compare");
     assert!(close(compared.measured_mean_us, 100.0) && close(compared.model_mean_us, 100.0));
@@ -177,10 +177,10 @@ fn the_same_seed_gives_the_same_figures() {
     let figures = |seed| {
         let report = of_preset(
             "mixed50-4k-qd3",
-            Job {
+            SimulationJob {
                 seed,
                 count: Some(100),
-                ..Job::default()
+                ..SimulationJob::default()
             },
         );
         (report.virtual_s, report.ops["read"].latency.count)
@@ -217,10 +217,10 @@ fn measured_drives_give_the_same_times_as_their_replay() {
             continue;
         }
         let times = new_path();
-        let job = Job {
+        let job = SimulationJob {
             requests: Some(drive.join("requests.csv.gz")),
             times: Some(times.clone()),
-            ..Job::default()
+            ..SimulationJob::default()
         };
         let profile = drives::import(&drive);
         let compared = job

@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::types::Value;
 use serde_json::json;
-use tierwise_load::{Control, Driver, Limit, LoadError, Plan, Report, Task, Workload};
-use tierwise_sqlite::{Database, SqliteConnector};
+use tierwise_load::{
+    ClientTask, EngineDriver, LoadError, LoadReport, ResolvedWorkload, RunControl, RunLimit,
+    WorkloadPlan,
+};
+use tierwise_sqlite::{OpenDatabase, SqliteConnector};
 
 use crate::Home;
 
@@ -19,12 +22,12 @@ fn transaction(name: &str, steps: &[&str], sum: Option<serde_json::Value>) -> se
     json!({"name": name, "weight": 1, "autocommit": false, "steps": [step]})
 }
 
-fn workload() -> Workload {
+fn workload() -> ResolvedWorkload {
     let counter = json!({"kind": "counter", "start": 1, "divide": 1, "modulo": null});
     let text = json!({"kind": "text", "low": 40, "high": 40});
     let sequence = json!({"kind": "sequence", "start": 1, "after": null, "global": true});
     let endless = "SELECT count(*) FROM item a, item b, item c WHERE a.id + b.id + c.id < 0";
-    Workload::parse(
+    ResolvedWorkload::parse(
         &json!({
             "name": "test",
             "think_ms": 0,
@@ -46,7 +49,7 @@ fn workload() -> Workload {
 }
 
 struct Filled {
-    database: Database,
+    database: OpenDatabase,
     address: String,
     home: Home,
 }
@@ -64,7 +67,7 @@ fn filled(name: &str, pragmas: &[(&str, &str)]) -> Filled {
     let address = home.address_json(pragmas);
     let rows = SqliteConnector::new(&address)
         .unwrap()
-        .load(&workload(), 1, &Control::default());
+        .load(&workload(), 1, &RunControl::default());
     assert_eq!(rows, Ok(ROWS));
     Filled {
         database,
@@ -80,13 +83,13 @@ impl Filled {
         transaction: &str,
         count: u64,
         cap: Option<Duration>,
-    ) -> Result<Report, LoadError> {
-        let control = Control::default();
+    ) -> Result<LoadReport, LoadError> {
+        let control = RunControl::default();
         let connector = Box::new(SqliteConnector::new(&self.address).unwrap());
-        let plan = Plan::new(&workload()).unwrap();
-        let mut clients = Driver::connect(connector, plan, clients, 1, &control)?;
-        let task = Task {
-            limit: Limit::Transactions(count),
+        let plan = WorkloadPlan::new(&workload()).unwrap();
+        let mut clients = EngineDriver::connect(connector, plan, clients, 1, &control)?;
+        let task = ClientTask {
+            limit: RunLimit::Transactions(count),
             transaction: Some(transaction),
             cap,
         };
@@ -169,7 +172,7 @@ const MODES: [&str; 4] = ["wal", "delete", "truncate", "persist"];
 /// So few that a transaction of this test changes the database file, or the log, long before it commits.
 const CACHE_PAGES: &str = "10";
 
-fn open(home: &Home, mode: &str) -> Database {
+fn open(home: &Home, mode: &str) -> OpenDatabase {
     home.open(&[
         ("journal_mode", mode),
         ("cache_size", CACHE_PAGES),
@@ -177,7 +180,7 @@ fn open(home: &Home, mode: &str) -> Database {
     ])
 }
 
-fn number(database: &Database, sql: &str) -> i64 {
+fn number(database: &OpenDatabase, sql: &str) -> i64 {
     match database.query(sql).unwrap()[..] {
         [ref row] => match row[..] {
             [Value::Integer(number)] => number,

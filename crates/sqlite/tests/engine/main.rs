@@ -6,7 +6,7 @@ mod placement;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tierwise_sqlite::{Address, Database, Places};
+use tierwise_sqlite::{DatabaseAddress, FileDirectories, OpenDatabase};
 
 // A database whose files are all in directories of their own, under one that goes with it.
 
@@ -34,8 +34,8 @@ impl Home {
         &self.0
     }
 
-    fn places(&self) -> Places {
-        Places {
+    fn places(&self) -> FileDirectories {
+        FileDirectories {
             data: self.0.join("data"),
             log: self.0.join("log"),
             doublewrite: self.0.join("doublewrite"),
@@ -55,12 +55,12 @@ impl Home {
         serde_json::json!({"places": places, "pragmas": pragmas}).to_string()
     }
 
-    fn address(&self, pragmas: &[(&str, &str)]) -> Address {
-        Address::parse(&self.address_json(pragmas)).unwrap()
+    fn address(&self, pragmas: &[(&str, &str)]) -> DatabaseAddress {
+        DatabaseAddress::parse(&self.address_json(pragmas)).unwrap()
     }
 
-    fn open(&self, pragmas: &[(&str, &str)]) -> Database {
-        Database::open(&self.address(pragmas)).unwrap()
+    fn open(&self, pragmas: &[(&str, &str)]) -> OpenDatabase {
+        OpenDatabase::open(&self.address(pragmas)).unwrap()
     }
 
     /// Names and sizes of all files, as `role/name`, sorted.

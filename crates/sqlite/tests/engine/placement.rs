@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use crate::Home;
 use rusqlite::{Connection, OpenFlags, ffi};
-use tierwise_sqlite::Vfs;
+use tierwise_sqlite::PlacingVfs;
 
 const PAGE_BYTES: u64 = 4096;
 const WAL_HEADER_BYTES: u64 = 32;
@@ -144,10 +144,10 @@ fn requests_are_counted_exactly() {
 #[test]
 fn one_vfs_serves_all_connections_to_the_same_places() {
     let home = Home::new("shared");
-    let first = Vfs::of(&home.places());
-    assert!(std::ptr::eq(first, Vfs::of(&home.places())));
+    let first = PlacingVfs::of(&home.places());
+    assert!(std::ptr::eq(first, PlacingVfs::of(&home.places())));
     let other = Home::new("other");
-    assert_ne!(first.name(), Vfs::of(&other.places()).name());
+    assert_ne!(first.name(), PlacingVfs::of(&other.places()).name());
     assert_eq!(first.places(), &home.places());
 }
 
@@ -173,8 +173,10 @@ fn a_directory_with_a_link_in_its_path_will_do() {
         home.path().join("data").to_str().unwrap(),
         link.to_str().unwrap(),
     );
-    let database =
-        tierwise_sqlite::Database::open(&tierwise_sqlite::Address::parse(&json).unwrap()).unwrap();
+    let database = tierwise_sqlite::OpenDatabase::open(
+        &tierwise_sqlite::DatabaseAddress::parse(&json).unwrap(),
+    )
+    .unwrap();
     database.query("CREATE TABLE t (i INTEGER)").unwrap();
     assert!(home.size("log/tierwise.wal") > 0);
     assert!(home.size("system/tierwise.shm") > 0);
@@ -229,7 +231,7 @@ unsafe extern "C" fn open_directory(file: *const c_char, descriptor: *mut c_int)
 #[test]
 fn the_directory_of_the_journal_is_flushed_when_it_comes_and_goes() {
     let home = Home::new("directory");
-    let vfs = Vfs::of(&home.places());
+    let vfs = PlacingVfs::of(&home.places());
     // SAFETY: the VFS is SQLite's own, and the types are those that it has for this call.
     unsafe {
         let unix = ffi::sqlite3_vfs_find(c"unix".as_ptr());

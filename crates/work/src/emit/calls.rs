@@ -5,17 +5,17 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, Role, State, Thre
 
 use crate::constants::{AT_ONCE_NS, WOKEN_NS};
 use crate::emit::step_writer::StepWriter;
-use crate::emit::{Appending, Emitter};
-use crate::rows::makes_durable;
+use crate::emit::{LogAppending, StepEmitter};
+use crate::recording_rows::makes_durable;
 use crate::storage;
-use crate::timeline::Segment;
+use crate::timeline::ThreadSegment;
 use crate::transactions::turns::RawTurn;
-use crate::{Place, Step};
+use crate::{SectorRange, Step};
 
 /// Flushes of the log whose scripts are examined.
 const MOST_LOG_SCRIPTS: usize = 4096;
 
-impl Emitter<'_> {
+impl StepEmitter<'_> {
     /// Writes the steps of a call, at an index of the turn's segments.
     pub(super) fn call(
         &mut self,
@@ -84,7 +84,7 @@ impl Emitter<'_> {
             writer.strip_until(call.end_ns, !makes_durable(call));
             self.flush_cpu.count(flush);
         } else if by_session && call.kind == CallKind::Write {
-            if let Appending::PerCommit(_) = self.appending {
+            if let LogAppending::PerCommit(_) = self.appending {
                 let size_bytes = u32::try_from(call.size_bytes).unwrap_or(u32::MAX);
                 writer.push(Step::Append { size_bytes });
             }
@@ -92,7 +92,7 @@ impl Emitter<'_> {
             writer.push(self.syncs.sync(self.view, Role::Log, call));
         }
         if flush && self.log_scripts.len() < MOST_LOG_SCRIPTS {
-            let script = storage::script(self.view, Role::Log, call);
+            let script = storage::sync_script(self.view, Role::Log, call);
             self.log_scripts.push(script);
         }
     }
@@ -168,7 +168,7 @@ impl Emitter<'_> {
             let sent = left.partition_point(|block| block.issued_ns <= waited_ns);
             let awaited = left[..sent]
                 .iter()
-                .rposition(|block| woke(block, waited_ns));
+                .rposition(|block| may_have_woken(block, waited_ns));
             if let Some(awaited) = awaited {
                 steps.extend(self.waited_for(&left[..sent], awaited));
                 left = &left[sent..];
@@ -197,7 +197,7 @@ impl Emitter<'_> {
         Some(Step::submit(place, false))
     }
 
-    fn place(&self, block: &Block) -> Option<Place> {
+    fn place(&self, block: &Block) -> Option<SectorRange> {
         let (role, sector) = self.view.address_space.of_block(self.view, block)?;
         Some((role, sector, block.sectors))
     }
@@ -214,7 +214,7 @@ impl Emitter<'_> {
             block.op == BlockOp::Read
                 && block.device == device
                 && (block.file == call.file || block.file == NONE)
-                && woke(block, waited_ns)
+                && may_have_woken(block, waited_ns)
         });
         let (place, reads) = match block {
             Some(block) => {
@@ -232,13 +232,13 @@ impl Emitter<'_> {
 }
 
 /// Whether a request's end may have ended a wait.
-fn woke(block: &Block, waited_ns: u64) -> bool {
+fn may_have_woken(block: &Block, waited_ns: u64) -> bool {
     block.completed_ns <= waited_ns + AT_ONCE_NS.get()
         && block.completed_ns + WOKEN_NS.get() >= waited_ns
 }
 
 /// Ends of a thread's waits within a call that begins with the first segment.
-fn waits_within(segments: &[Segment<'_>], end_ns: u64) -> Vec<u64> {
+fn waits_within(segments: &[ThreadSegment<'_>], end_ns: u64) -> Vec<u64> {
     let inside = segments
         .iter()
         .take_while(|segment| segment.start_ns < end_ns);

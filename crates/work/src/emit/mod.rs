@@ -10,23 +10,23 @@ use tierwise_recording::{NONE, Role, State, ThreadClass};
 use crate::constants::{LEAST_TIME_SHARE, PAUSE_NS, WAITER_WAKE_NS};
 use crate::emit::step_writer::{FlushCpu, StepWriter};
 use crate::log::{LogReplica, flushes_log};
-use crate::page_cache::read_cpu::ReadCalls;
+use crate::page_cache::read_cpu::ReadCallCpu;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::rows::{makes_durable, median};
+use crate::recording_rows::{makes_durable, median};
+use crate::recording_view::RecordingView;
 use crate::storage;
-use crate::storage::{Syncs, assumed};
-use crate::timeline::{Segment, SegmentKind, WaitCause, segments_of};
+use crate::storage::{FileSyncs, assumed_sync_script};
+use crate::timeline::{ThreadSegment, ThreadSegmentKind, WaitCause, thread_segments};
 use crate::transactions::ThreadDependencies;
 use crate::transactions::hot_locks;
-use crate::transactions::sessions::Clients;
+use crate::transactions::sessions::ClientThreadRequests;
 use crate::transactions::turns::RawTurn;
-use crate::view::View;
-use crate::{Delay, Grouping, LogRules, Pace, Session, Step, SyncRequests, Turn};
+use crate::{CommitGrouping, Delay, LogRules, Session, Step, SyncRequests, Turn, TurnPace};
 
 // Turns written as steps: demands are kept, waits are dropped.
 
 /// How much is appended to the log, and when.
-pub(crate) enum Appending {
+pub(crate) enum LogAppending {
     /// This much with each commit.
     PerCommit(u32),
     /// This many bytes per nanosecond of a session on a core: few commits of much data.
@@ -34,28 +34,28 @@ pub(crate) enum Appending {
 }
 
 /// Writes turns as steps for all sessions, and collects data for the log's rules.
-pub(crate) struct Emitter<'a> {
-    pub(crate) view: &'a View<'a>,
+pub(crate) struct StepEmitter<'a> {
+    pub(crate) view: &'a RecordingView<'a>,
     pub(crate) dependencies: &'a ThreadDependencies,
-    pub(crate) grouping: Grouping,
-    pub(crate) appending: Appending,
+    pub(crate) grouping: CommitGrouping,
+    pub(crate) appending: LogAppending,
     /// Syncs that are no commits.
-    pub(crate) syncs: Syncs,
+    pub(crate) syncs: FileSyncs,
     /// Scripts of the leaders' flushes of the log.
     pub(crate) log_scripts: Vec<SyncRequests>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
     /// Processor time in calls that read files.
-    pub(crate) read_calls: ReadCalls,
+    pub(crate) read_calls: ReadCallCpu,
     reuse_distances: &'a ReuseDistances,
-    clients: Clients,
+    clients: ClientThreadRequests,
 }
 
-impl<'a> Emitter<'a> {
+impl<'a> StepEmitter<'a> {
     pub(crate) fn new(
-        view: &'a View<'a>,
+        view: &'a RecordingView<'a>,
         dependencies: &'a ThreadDependencies,
-        appending: Appending,
+        appending: LogAppending,
         reuse_distances: &'a ReuseDistances,
     ) -> Self {
         Self {
@@ -63,12 +63,12 @@ impl<'a> Emitter<'a> {
             dependencies,
             grouping: view.flushes.grouping(view),
             appending,
-            syncs: Syncs::new(view),
+            syncs: FileSyncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
-            read_calls: ReadCalls::default(),
+            read_calls: ReadCallCpu::default(),
             reuse_distances,
-            clients: Clients::new(view),
+            clients: ClientThreadRequests::new(view),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Emitter<'a> {
         let mut writer = self.writer(raw);
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
-        let tries = hot_locks::tries(self.grouping, raw);
+        let tries = hot_locks::lock_attempts_span(self.grouping, raw);
         let second_log_ns = self.second_log_ns(raw);
         for (index, segment) in raw.segments.iter().enumerate() {
             if commits
@@ -91,24 +91,24 @@ impl<'a> Emitter<'a> {
             };
             if let Some((_, end_ns)) = tries.filter(tried) {
                 writer.left_out_until_ns = end_ns;
-                if !matches!(segment.kind, SegmentKind::Cpu { .. }) {
+                if !matches!(segment.kind, ThreadSegmentKind::Cpu { .. }) {
                     continue;
                 }
             }
             let before = writer.steps.len();
             writer.asked(segment);
             match segment.kind {
-                SegmentKind::Cpu { waited } => {
+                ThreadSegmentKind::Cpu { waited } => {
                     self.read_calls.ran(segment.start_ns, segment.end_ns);
                     writer.run(segment.start_ns, segment.end_ns, waited);
                 }
-                SegmentKind::Ready => {
+                ThreadSegmentKind::Ready => {
                     let span = (segment.start_ns, segment.end_ns);
                     if let Some(part) = self.clients.beside(self.view, session.client, span) {
                         writer.client(part);
                     }
                 }
-                SegmentKind::Wait { cause, state } => {
+                ThreadSegmentKind::Wait { cause, state } => {
                     match cause {
                         // A session that then syncs the second log itself waits once, for its own sync.
                         WaitCause::SecondLog(_) if second_log_ns >= Some(state.end_ns) => {}
@@ -119,7 +119,7 @@ impl<'a> Emitter<'a> {
                         tail = Some(before);
                     }
                 }
-                SegmentKind::Call { call, .. } => self.call(raw, index, call, &mut writer),
+                ThreadSegmentKind::Call { call, .. } => self.call(raw, index, call, &mut writer),
             }
         }
         self.flush_cpu.add(writer.stripped);
@@ -127,7 +127,7 @@ impl<'a> Emitter<'a> {
         session.turns.push(Turn {
             first_step: session.steps.len() as u32,
             steps: steps.len() as u32,
-            tail_steps: tail.map_or(0, |tail| trailing(&steps, tail)),
+            tail_steps: tail.map_or(0, |tail| trailing_client_steps(&steps, tail)),
             ends: raw.ends,
             recorded_ns: raw.end_ns() - raw.start_ns(),
         });
@@ -137,7 +137,7 @@ impl<'a> Emitter<'a> {
     fn writer(&self, raw: &RawTurn<'_>) -> StepWriter<'a> {
         // The engine's own threads write the data that sessions appended.
         let append_per_ns = match self.appending {
-            Appending::PerCpu(bytes_per_ns)
+            LogAppending::PerCpu(bytes_per_ns)
                 if self.view.class(raw.thread) == Some(ThreadClass::Session) =>
             {
                 bytes_per_ns
@@ -159,8 +159,8 @@ impl<'a> Emitter<'a> {
 
     fn commit_steps(&self) -> Vec<Step> {
         match self.appending {
-            Appending::PerCommit(size_bytes) => vec![Step::Append { size_bytes }, Step::Commit],
-            Appending::PerCpu(_) => vec![Step::Commit],
+            LogAppending::PerCommit(size_bytes) => vec![Step::Append { size_bytes }, Step::Commit],
+            LogAppending::PerCpu(_) => vec![Step::Commit],
         }
     }
 
@@ -195,7 +195,7 @@ impl<'a> Emitter<'a> {
             WaitCause::Other if state.call == NONE => writer.extend(self.fault(state)),
             WaitCause::Client => writer.client(self.clients.part(self.view, state, client)),
             WaitCause::Timer
-                if self.grouping != Grouping::Exclusive
+                if self.grouping != CommitGrouping::Exclusive
                     && !self.dependencies.is_helper(state.thread)
                     && !self.view.flushes.delays.has(state) =>
             {
@@ -215,7 +215,7 @@ pub(crate) fn empty_session(name: String, class: ThreadClass, client: Option<u32
         name,
         class,
         client,
-        pace: Pace::Loop,
+        pace: TurnPace::Loop,
         turns: Vec::new(),
         starts: Vec::new(),
         steps: Vec::new(),
@@ -223,7 +223,7 @@ pub(crate) fn empty_session(name: String, class: ThreadClass, client: Option<u32
 }
 
 /// Steps from the client's first after the reply to the end, if none of them is the server's.
-fn trailing(steps: &[Step], tail: usize) -> u32 {
+fn trailing_client_steps(steps: &[Step], tail: usize) -> u32 {
     let clients = |step: &&Step| {
         matches!(
             step,
@@ -239,14 +239,14 @@ fn trailing(steps: &[Step], tail: usize) -> u32 {
 const MOST_SCRIPTS: usize = 256;
 
 /// The log's rules; none if nothing was flushed or appended.
-pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
+pub(crate) fn log_rules(emitter: &StepEmitter<'_>) -> Option<LogRules> {
     let view = emitter.view;
     let flushes = &view.flushes;
     let region = view.address_space.regions.get(&Role::Log)?;
     if flushes.all.is_empty() && flushes.appended_bytes == 0 {
         return None;
     }
-    let scripts = kept(&emitter.log_scripts, view.sees(region.device));
+    let scripts = sampled_scripts(&emitter.log_scripts, view.sees(region.device));
     let [leader_cpu_ns, release_cpu_ns, write_cpu_ns] = emitter.flush_cpu.of_one();
     Some(LogRules {
         grouping: emitter.grouping,
@@ -257,24 +257,24 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         leader_cpu_ns,
         release_cpu_ns,
         write_cpu_ns,
-        wake_ns: wake_ns(view) as u32,
+        wake_ns: waiter_wake_ns(view) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
         commit_delay: flushes.delays.rule,
     })
 }
 
 /// Scripts sampled evenly from all; an assumed one where the device's requests are not known.
-fn kept(all: &[SyncRequests], seen: bool) -> Vec<SyncRequests> {
+fn sampled_scripts(all: &[SyncRequests], seen: bool) -> Vec<SyncRequests> {
     let working: Vec<&SyncRequests> = all.iter().filter(|script| script.flushes > 0).collect();
     if !seen || working.is_empty() {
-        return vec![assumed(false)];
+        return vec![assumed_sync_script(false)];
     }
     let step = working.len().div_ceil(MOST_SCRIPTS);
     working.into_iter().step_by(step).cloned().collect()
 }
 
 /// From the end of a flush until a waiter is woken, per waiter: the median over all.
-fn wake_ns(view: &View<'_>) -> u64 {
+fn waiter_wake_ns(view: &RecordingView<'_>) -> u64 {
     let waits = view
         .threads(ThreadClass::Session)
         .flat_map(|thread| view.waits(thread));
@@ -299,7 +299,7 @@ fn wake_ns(view: &View<'_>) -> u64 {
 const ENOUGH: usize = 20;
 
 /// The sessions of background threads. `ended` has the end times of transactions, sorted.
-pub(crate) fn background_sessions(emitter: &mut Emitter<'_>, ended: &[u64]) -> Vec<Session> {
+pub(crate) fn background_sessions(emitter: &mut StepEmitter<'_>, ended: &[u64]) -> Vec<Session> {
     let view = emitter.view;
     let threads = [ThreadClass::LogWriter, ThreadClass::Background].into_iter();
     let mut threads: Vec<u32> = threads.flat_map(|class| view.threads(class)).collect();
@@ -307,23 +307,27 @@ pub(crate) fn background_sessions(emitter: &mut Emitter<'_>, ended: &[u64]) -> V
     let own = threads
         .into_iter()
         .filter(|&thread| !view.flushes.is_replica(thread));
-    own.filter_map(|thread| session(emitter, ended, thread))
+    own.filter_map(|thread| background_session(emitter, ended, thread))
         .collect()
 }
 
-fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Session> {
+fn background_session(
+    emitter: &mut StepEmitter<'_>,
+    ended: &[u64],
+    thread: u32,
+) -> Option<Session> {
     let view = emitter.view;
     let helper = emitter.dependencies.is_helper(thread);
     let recorded = &view.recording.threads[thread as usize];
     let mut session = empty_session(recorded.name.clone(), recorded.class, None);
     let mut begins = Vec::new();
-    for (burst, segments) in segments_of(view, thread) {
+    for (burst, segments) in thread_segments(view, thread) {
         let turns = match helper {
             true => vec![segments],
-            false => at_idle_waits(segments),
+            false => split_at_idle_waits(segments),
         };
         let works =
-            |segments: &Vec<Segment>| segments.iter().any(|segment| segment.wait().is_none());
+            |segments: &Vec<ThreadSegment>| segments.iter().any(|segment| segment.wait().is_none());
         for segments in turns.into_iter().filter(works) {
             let raw = RawTurn {
                 thread,
@@ -336,16 +340,16 @@ fn session(emitter: &mut Emitter<'_>, ended: &[u64], thread: u32) -> Option<Sess
         }
     }
     if !helper {
-        set_pace(emitter, &mut session, ended, &begins);
+        set_background_pace(emitter, &mut session, ended, &begins);
     }
     let least_ns = view.span_ns() as f64 * LEAST_TIME_SHARE.get();
-    (moves_data(&session) || cpu_ns(&session) > least_ns).then_some(session)
+    (session_moves_data(&session) || session_cpu_ns(&session) > least_ns).then_some(session)
 }
 
 /// Stretches of work between idle waits; the idle waits are left out.
-fn at_idle_waits(segments: Vec<Segment<'_>>) -> Vec<Vec<Segment<'_>>> {
+fn split_at_idle_waits(segments: Vec<ThreadSegment<'_>>) -> Vec<Vec<ThreadSegment<'_>>> {
     use WaitCause::{LogDevice, Read, Sync, Write};
-    let idle = |segment: &Segment| {
+    let idle = |segment: &ThreadSegment| {
         let own = matches!(segment.wait(), Some((Read | Write | Sync | LogDevice, _)));
         segment.wait().is_some() && !own && segment.time_ns() >= PAUSE_NS.get()
     };
@@ -353,26 +357,31 @@ fn at_idle_waits(segments: Vec<Segment<'_>>) -> Vec<Vec<Segment<'_>>> {
 }
 
 /// Work that moves data follows the transactions that caused it; all other work follows time.
-fn set_pace(emitter: &Emitter<'_>, session: &mut Session, ended: &[u64], begins: &[u64]) {
+fn set_background_pace(
+    emitter: &StepEmitter<'_>,
+    session: &mut Session,
+    ended: &[u64],
+    begins: &[u64],
+) {
     let begins = begins.iter();
-    if moves_data(session) && ended.len() >= ENOUGH {
-        session.pace = Pace::Work;
+    if session_moves_data(session) && ended.len() >= ENOUGH {
+        session.pace = TurnPace::Work;
         let before = |begin: &u64| ended.partition_point(|end| end < begin) as u64;
         session.starts = begins.map(before).collect();
     } else {
-        session.pace = Pace::Time;
+        session.pace = TurnPace::Time;
         let since = |begin: &u64| emitter.view.in_bursts_ns(0, *begin);
         session.starts = begins.map(since).collect();
     }
 }
 
-fn moves_data(session: &Session) -> bool {
+fn session_moves_data(session: &Session) -> bool {
     use Step::{Await, Cpu, Delay, Signal};
     let mut steps = session.steps.iter();
     steps.any(|step| !matches!(step, Cpu { .. } | Delay(_) | Signal { .. } | Await { .. }))
 }
 
-fn cpu_ns(session: &Session) -> f64 {
+fn session_cpu_ns(session: &Session) -> f64 {
     let time = |step: &Step| match step {
         Step::Cpu { time_ns, .. } => f64::from(*time_ns),
         _ => 0.0,
@@ -381,12 +390,12 @@ fn cpu_ns(session: &Session) -> f64 {
 }
 
 /// Both threads of a second copy of the log as one session, with a turn for each flush of the copy.
-pub(crate) fn replica_session(emitter: &mut Emitter<'_>, replica: LogReplica) -> Session {
+pub(crate) fn replica_session(emitter: &mut StepEmitter<'_>, replica: LogReplica) -> Session {
     let view = emitter.view;
     let calls = view.calls(replica.receiver).iter();
     let scripts: Vec<_> = calls
         .filter(|call| flushes_log(view, call))
-        .map(|call| storage::script(view, Role::Log, call))
+        .map(|call| storage::sync_script(view, Role::Log, call))
         .collect();
     let cpu_ns = view.cpu_ns(replica.sender) + view.cpu_ns(replica.receiver);
     let half_ns = cpu_ns / scripts.len().max(1) as u64 / 2;

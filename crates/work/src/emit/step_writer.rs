@@ -1,8 +1,8 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::timeline::{Segment, SegmentKind};
-use crate::transactions::sessions::ClientTime;
+use crate::timeline::{ThreadSegment, ThreadSegmentKind};
+use crate::transactions::sessions::ClientThreadTime;
 use crate::{Delay, ReadReuse, Step};
 
 /// Appends without a following commit are collected up to this size.
@@ -131,9 +131,9 @@ impl<'a> StepWriter<'a> {
     }
 
     /// The segment that requested the following steps.
-    pub(super) fn asked(&mut self, segment: &Segment<'_>) {
+    pub(super) fn asked(&mut self, segment: &ThreadSegment<'_>) {
         let row = match segment.kind {
-            SegmentKind::Call { row, .. } => Some(row),
+            ThreadSegmentKind::Call { row, .. } => Some(row),
             _ => None,
         };
         self.asked = (segment.start_ns, row);
@@ -204,7 +204,7 @@ impl<'a> StepWriter<'a> {
         self.extend(steps);
     }
 
-    pub(super) fn client(&mut self, part: ClientTime) {
+    pub(super) fn client(&mut self, part: ClientThreadTime) {
         self.flush();
         self.steps.extend(Step::cpu(part.cpu_ns, true));
         if part.away_ns > 0 {

@@ -1,6 +1,8 @@
 //! Mechanisms of the model by name. Each can be disabled to measure its effect (benchmarks/ablation.py).
 
-use crate::{Grouping, Pace, ReadReuse, Reuse, Session, Step, UserError, Work};
+use crate::{
+    CommitGrouping, ReadReuse, ReuseDistanceClass, Session, Step, TurnPace, UserError, Work,
+};
 
 macro_rules! mechanisms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -54,9 +56,9 @@ mechanisms! {
 
 /// Disabled mechanisms; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Disabled(u64);
+pub struct DisabledMechanisms(u64);
 
-impl Disabled {
+impl DisabledMechanisms {
     /// Mechanisms by their names.
     ///
     /// # Errors
@@ -85,21 +87,21 @@ impl Disabled {
 }
 
 // Removes the recorded data that drives a mechanism. Mechanisms without such data check
-// [`crate::Disabled::has`] where they act.
+// [`crate::DisabledMechanisms::has`] where they act.
 
 const NOTHING: Step = Step::Reuse(ReadReuse {
-    cache: Reuse::UNKNOWN,
-    buffer: Reuse::UNKNOWN,
+    cache: ReuseDistanceClass::UNKNOWN,
+    buffer: ReuseDistanceClass::UNKNOWN,
 });
 
-pub(crate) fn strip(work: &mut Work) {
+pub(crate) fn strip_mechanisms(work: &mut Work) {
     let disabled = work.disabled;
     let all = Mechanism::ALL.iter();
     all.filter(|mechanism| disabled.has(**mechanism))
-        .for_each(|mechanism| take_out(work, *mechanism));
+        .for_each(|mechanism| take_out_steps(work, *mechanism));
 }
 
-fn take_out(work: &mut Work, mechanism: Mechanism) {
+fn take_out_steps(work: &mut Work, mechanism: Mechanism) {
     match mechanism {
         Mechanism::ColdCores => work.cold_factor = None,
         Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
@@ -107,12 +109,14 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             .sessions
             .iter_mut()
             .for_each(|session| session.client = None),
-        Mechanism::BackgroundSessions => work.sessions.retain(|session| session.pace == Pace::Loop),
+        Mechanism::BackgroundSessions => work
+            .sessions
+            .retain(|session| session.pace == TurnPace::Loop),
         Mechanism::FlushSharing => work
             .log
             .iter_mut()
-            .filter(|log| log.grouping != Grouping::Exclusive)
-            .for_each(|log| log.grouping = Grouping::Alone),
+            .filter(|log| log.grouping != CommitGrouping::Exclusive)
+            .for_each(|log| log.grouping = CommitGrouping::Alone),
         Mechanism::SecondLog => work
             .scripts
             .iter_mut()
@@ -121,7 +125,7 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
             .log
             .iter_mut()
             .for_each(|log| (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0)),
-        Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
+        Mechanism::HotLocks => replace_steps(work, |step| matches!(step, Step::Lock { .. })),
         Mechanism::EmpiricalClasses => {
             for device in &mut work.devices {
                 let either = device.reads.iter_mut().chain(&mut device.writes);
@@ -133,7 +137,7 @@ fn take_out(work: &mut Work, mechanism: Mechanism) {
     }
 }
 
-fn replace(work: &mut Work, is_such: fn(&Step) -> bool) {
+fn replace_steps(work: &mut Work, is_such: fn(&Step) -> bool) {
     let sessions = work.sessions.iter_mut();
     let steps = sessions.flat_map(|session: &mut Session| &mut session.steps);
     let such = steps.filter(|step| is_such(step));
@@ -143,7 +147,7 @@ fn replace(work: &mut Work, is_such: fn(&Step) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Disabled;
+    use crate::DisabledMechanisms;
 
     #[test]
     fn names_are_found_and_others_refused() {
@@ -151,10 +155,10 @@ mod tests {
             .iter()
             .map(|mechanism| mechanism.name().to_owned());
         let names: Vec<String> = names.collect();
-        let all = Disabled::named(&names).expect("their own names");
+        let all = DisabledMechanisms::named(&names).expect("their own names");
         assert!(Mechanism::ALL.iter().all(|mechanism| all.has(*mechanism)));
-        assert!(Disabled::named(&["warp".to_owned()]).is_err());
-        assert!(!Disabled::default().has(Mechanism::HotLocks));
+        assert!(DisabledMechanisms::named(&["warp".to_owned()]).is_err());
+        assert!(!DisabledMechanisms::default().has(Mechanism::HotLocks));
     }
 
     #[test]
@@ -163,10 +167,10 @@ mod tests {
         let mut work = Work {
             foreign_cpu_share: 0.3,
             cold_factor: Some(1.5),
-            disabled: Disabled::named(&names).expect("their names"),
+            disabled: DisabledMechanisms::named(&names).expect("their names"),
             ..Work::default()
         };
-        strip(&mut work);
+        strip_mechanisms(&mut work);
         assert_eq!((work.foreign_cpu_share, work.cold_factor), (0.0, None));
     }
 }

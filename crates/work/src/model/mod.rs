@@ -10,7 +10,7 @@ use tierwise_recording::Role;
 // The steps of a session, in order.
 
 /// A range of sectors: role of the file, first sector in the role's own space, length.
-pub(crate) type Place = (Role, u64, u32);
+pub(crate) type SectorRange = (Role, u64, u32);
 
 /// One action of a session. Times are of the recorded processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,7 +133,7 @@ pub enum Step {
 }
 
 impl Step {
-    pub(crate) fn read((role, sector, sectors): Place) -> Self {
+    pub(crate) fn read((role, sector, sectors): SectorRange) -> Self {
         Self::Read {
             role,
             sector,
@@ -141,7 +141,7 @@ impl Step {
         }
     }
 
-    pub(crate) fn cached_read((role, sector, sectors): Place) -> Self {
+    pub(crate) fn cached_read((role, sector, sectors): SectorRange) -> Self {
         Self::CachedRead {
             role,
             sector,
@@ -149,7 +149,7 @@ impl Step {
         }
     }
 
-    pub(crate) fn submit((role, sector, sectors): Place, write: bool) -> Self {
+    pub(crate) fn submit((role, sector, sectors): SectorRange, write: bool) -> Self {
         Self::Submit {
             role,
             sector,
@@ -190,7 +190,7 @@ const SHORTEST_SHARE: f64 = 0.02;
 
 /// What reads beyond the longest observed distance are taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unobserved {
+pub enum UnobservedReads {
     /// Spread evenly over the other pages.
     Even,
     /// As near as can be.
@@ -205,7 +205,7 @@ pub struct ReuseCurve {
     /// Share of reads with at least the pages of this class, up to the last observed class.
     pub beyond: Vec<f64>,
     /// Reads of unknown reuse, by the class that their distance is at least of.
-    pub unknown: Vec<(Reuse, u64)>,
+    pub unknown: Vec<(ReuseDistanceClass, u64)>,
     /// Pages of all files in question.
     pub pages: u64,
 }
@@ -218,12 +218,12 @@ impl ReuseCurve {
             .beyond
             .iter()
             .position(|share| 1.0 - share >= SHORTEST_SHARE)?;
-        pages_of(class.saturating_sub(1))
+        sector_pages(class.saturating_sub(1))
     }
 
     /// The share of reads with unknown reuse whose distance is below this many pages, of those at or above `from`.
     #[must_use]
-    pub fn unknown_within(&self, pages: f64, from: f64, unobserved: Unobserved) -> f64 {
+    pub fn unknown_within(&self, pages: f64, from: f64, unobserved: UnobservedReads) -> f64 {
         let (mut within, mut all) = (0.0, 0.0);
         for &(least, count) in &self.unknown {
             let least = least.pages().unwrap_or(0) as f64;
@@ -245,7 +245,7 @@ impl ReuseCurve {
 
     /// The share of reads whose distance is at least this many pages.
     #[must_use]
-    pub fn beyond(&self, pages: f64, unobserved: Unobserved) -> f64 {
+    pub fn beyond(&self, pages: f64, unobserved: UnobservedReads) -> f64 {
         if pages >= self.pages as f64 {
             return 0.0;
         }
@@ -255,8 +255,8 @@ impl ReuseCurve {
         if pages >= observed {
             return self.unobserved(self.beyond[last], observed, pages, unobserved);
         }
-        let class = usize::from(Reuse::after(pages as u64).class());
-        let (from, to) = (start_of(class), start_of(class + 1));
+        let class = usize::from(ReuseDistanceClass::after(pages as u64).class());
+        let (from, to) = (class_start_pages(class), class_start_pages(class + 1));
         let part = ((pages - from) / (to - from).max(1.0)).clamp(0.0, 1.0);
         let shares = (self.share(class), self.share(class + 1));
         shares.0 + (shares.1 - shares.0) * part
@@ -264,7 +264,7 @@ impl ReuseCurve {
 
     fn last(&self) -> Option<(usize, f64)> {
         let last = self.beyond.len().checked_sub(1)?;
-        Some((last, start_of(last).min(self.pages as f64)))
+        Some((last, class_start_pages(last).min(self.pages as f64)))
     }
 
     fn share(&self, class: usize) -> f64 {
@@ -275,43 +275,49 @@ impl ReuseCurve {
             .unwrap_or(1.0)
     }
 
-    fn unobserved(&self, share: f64, observed: f64, pages: f64, unobserved: Unobserved) -> f64 {
+    fn unobserved(
+        &self,
+        share: f64,
+        observed: f64,
+        pages: f64,
+        unobserved: UnobservedReads,
+    ) -> f64 {
         let all = self.pages as f64;
         match unobserved {
-            Unobserved::Even if all > observed => share * (all - pages) / (all - observed),
-            Unobserved::Near if pages > observed => 0.0,
+            UnobservedReads::Even if all > observed => share * (all - pages) / (all - observed),
+            UnobservedReads::Near if pages > observed => 0.0,
             _ => share,
         }
     }
 }
 
-fn pages_of(class: usize) -> Option<u64> {
+fn sector_pages(class: usize) -> Option<u64> {
     u8::try_from(class)
         .ok()
-        .and_then(|class| Reuse::of_class(class).pages())
+        .and_then(|class| ReuseDistanceClass::of_class(class).pages())
 }
 
 /// The first distance of a class, in pages.
-fn start_of(class: usize) -> f64 {
-    pages_of(class).map_or(0.0, |pages| pages as f64)
+fn class_start_pages(class: usize) -> f64 {
+    sector_pages(class).map_or(0.0, |pages| pages as f64)
 }
 
 /// The reuse of what a call reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadReuse {
     /// Among all uses of pages in the page cache.
-    pub cache: Reuse,
+    pub cache: ReuseDistanceClass,
     /// Among the calls that fill the engine's own buffer; never for others.
-    pub buffer: Reuse,
+    pub buffer: ReuseDistanceClass,
 }
 
 impl ReadReuse {
     /// Of a read that no buffer answers.
     #[must_use]
-    pub fn cached(cache: Reuse) -> Self {
+    pub fn cached(cache: ReuseDistanceClass) -> Self {
         Self {
             cache,
-            buffer: Reuse::NEVER,
+            buffer: ReuseDistanceClass::NEVER,
         }
     }
 }
@@ -321,9 +327,9 @@ const PER_DOUBLING: f64 = 8.0;
 
 /// How many other pages were used since a page's last use, in classes of 9 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reuse(pub(crate) u8);
+pub struct ReuseDistanceClass(pub(crate) u8);
 
-impl Reuse {
+impl ReuseDistanceClass {
     /// The recording shows no earlier use.
     pub const UNKNOWN: Self = Self(0);
     /// No cache answers it: its first use since caches were empty, or a use that bypasses the page cache.

@@ -5,7 +5,7 @@
 use serde::Serialize;
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{Disabled, ReuseCurve, Step};
+use crate::{DisabledMechanisms, ReuseCurve, Step};
 
 /// One unit of a session's work: from one request's arrival to the next, or a part of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Turn {
 
 /// When a background session's turns begin.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum TurnPace {
     /// When the previous one has ended: a client's loop.
     Loop,
     /// At the recorded intervals.
@@ -44,7 +44,7 @@ pub struct Session {
     /// recorded, or several threads served the session.
     pub client: Option<u32>,
     /// When its turns begin.
-    pub pace: Pace,
+    pub pace: TurnPace,
     /// Its turns, in order; consecutive turns of one transaction end with one whose `ends` is true.
     pub turns: Vec<Turn>,
     /// Start of each turn: nanoseconds since the work began, or transactions, by `pace`; empty for loops.
@@ -55,7 +55,7 @@ pub struct Session {
 
 /// How an engine makes commits durable together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
+pub enum CommitGrouping {
     /// The first to arrive leads and flushes all that is in the log by then; the others wait until it is
     /// done. Then all of them check, and the first of those not covered leads next (PostgreSQL).
     LeaderFollower,
@@ -90,7 +90,7 @@ pub struct SyncRequests {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogRules {
     /// How commits share a flush.
-    pub grouping: Grouping,
+    pub grouping: CommitGrouping,
     /// Scripts of recorded flushes of the log, drawn at random; the appended bytes replace their writes.
     pub scripts: Vec<SyncRequests>,
     /// Granule of a write to the log.
@@ -264,7 +264,7 @@ impl TimeCategory {
 
 /// Observed values, which a replay reproduces before it predicts anything.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observed {
+pub struct ObservedFigures {
     /// Time in bursts.
     pub span_ns: u64,
     /// The part of it from the first to the last instant at which a session did more than wait for its client.
@@ -272,7 +272,7 @@ pub struct Observed {
     /// Separately counted transactions per transaction that the turns show: a library's read-only
     /// transactions leave no trace, and several may share a reply. None if the counts agree.
     pub counted_per_shown: Option<f64>,
-    /// Whether the events show neither requests nor commits, nor was anything counted: turns, and so transactions, are
+    /// Whether the events show hardly a request or a commit, nor was anything counted: turns, and so transactions, are
     /// slices of even length.
     pub sliced: bool,
     /// Whether bursts cover all of the recording.
@@ -368,7 +368,7 @@ pub struct Work {
     pub log: Option<LogRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
-    /// Recorded processor time over that on warm cores ([`crate::Coldness`]); none if cores stay warm and awake.
+    /// Recorded processor time over that on warm cores ([`crate::ColdCoreCost`]); none if cores stay warm and awake.
     pub cold_factor: Option<f64>,
     /// Processor time of other programs, as a share of all cores.
     pub foreign_cpu_share: f64,
@@ -383,11 +383,13 @@ pub struct Work {
     /// Most bytes of files that were dirty at once, or on their way to the device, as far as bursts show.
     pub most_dirty_bytes: u64,
     /// Observed values.
-    pub observed: Observed,
+    pub observed: ObservedFigures,
     /// Disabled mechanisms.
-    pub disabled: Disabled,
+    pub disabled: DisabledMechanisms,
     /// Files without a role that take a part of the flushes or waits.
     pub unassigned: Vec<UnassignedFile>,
+    /// Whether commits waited for a replica that the recording does not show.
+    pub replica_elsewhere: bool,
     /// Limits of the recording, as sentences.
     pub limits: Vec<String>,
 }

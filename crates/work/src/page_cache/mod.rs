@@ -12,11 +12,11 @@ use tierwise_recording::{
     About, Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, StateKind, UNKNOWN,
 };
 
-use crate::address_space::pages_of;
+use crate::address_space::role_page_range;
 use crate::constants::{CACHE_SURE_SHARE, FEW_SHARE};
-use crate::rows::Rows;
-use crate::view::View;
-use crate::{PageCache, Place, Reuse};
+use crate::recording_rows::RecordingRows;
+use crate::recording_view::RecordingView;
+use crate::{PageCache, ReuseDistanceClass, SectorRange};
 
 // Size of the page cache, inferred from its hits and misses, and whether the recording shows them.
 
@@ -25,10 +25,10 @@ pub(crate) const CLASSES: usize = 256;
 const MOST_UNSEEN_SECTORS: u64 = 2048;
 
 /// Reads of pages by the class of their reuse: those found in the cache, and those that missed.
-pub(crate) type Counts = [[u64; CLASSES]; 2];
+pub(crate) type ReuseCounts = [[u64; CLASSES]; 2];
 
 /// Reads that a cache of each class's size would have answered differently.
-fn contradictions([found, missed]: &Counts) -> [u64; CLASSES] {
+fn contradicting_reads([found, missed]: &ReuseCounts) -> [u64; CLASSES] {
     let mut wrong = [0; CLASSES];
     let mut count: u64 = found[1..].iter().sum();
     for class in 1..CLASSES {
@@ -39,20 +39,24 @@ fn contradictions([found, missed]: &Counts) -> [u64; CLASSES] {
 }
 
 /// The page cache; `past`: roles whose files are read past it.
-pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> PageCache {
+pub(crate) fn recorded_page_cache(
+    rows: &RecordingRows<'_>,
+    counts: &ReuseCounts,
+    past: &[Role],
+) -> PageCache {
     let about = &rows.recording.about;
     let engine_bytes = rows.engine.buffer_bytes(&about.settings);
-    let wrong = contradictions(counts);
+    let wrong = contradicting_reads(counts);
     let best = wrong[1..].iter().copied().min().unwrap_or(0);
     let [found, missed] = counts.map(|counts| counts.iter().sum::<u64>());
     let enough = best + (missed as f64 * FEW_SHARE.get()) as u64;
     let fits = |class: &u8| wrong[usize::from(*class)] <= enough;
     let bytes = |class: Option<u8>| {
-        let pages = class.and_then(|class| Reuse(class).pages());
+        let pages = class.and_then(|class| ReuseDistanceClass(class).pages());
         let bytes = pages.unwrap_or(0).saturating_mul(PAGE_BYTES);
         bytes.min(about.machine.memory_bytes)
     };
-    let (left, sure) = left(about, engine_bytes);
+    let (left, sure) = memory_for_pages(about, engine_bytes);
     let least = bytes((1..=u8::MAX).find(fits));
     let most = bytes((1..=u8::MAX).rev().find(fits)).max(least);
     let least = least.max(sure.min(most));
@@ -64,13 +68,13 @@ pub(crate) fn page_cache(rows: &Rows<'_>, counts: &Counts, past: &[Role]) -> Pag
         engine_bytes,
         passed: !past.is_empty(),
         cold: false,
-        reason: reason(rows, past),
+        reason: unknown_hits_reason(rows, past),
     }
 }
 
 /// Memory available for pages of files, and the part of it that is certain: some memory of processes may have
 /// been missed.
-fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
+fn memory_for_pages(about: &About, engine_bytes: u64) -> (u64, u64) {
     let machine = &about.machine;
     match machine.processes_bytes {
         0 => (machine.memory_bytes.saturating_sub(engine_bytes), 0),
@@ -82,7 +86,7 @@ fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
 }
 
 /// Why the recording does not tell which reads the page cache answered, if it does not.
-fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
+fn unknown_hits_reason(rows: &RecordingRows<'_>, past: &[Role]) -> Option<String> {
     let cached = |call: &&Call| {
         let role = rows.role(call.file);
         call.kind == CallKind::Read && role.is_some_and(|role| !past.contains(&role))
@@ -99,7 +103,7 @@ fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
         let unseen = "most reads were handed in asynchronously, and whether the page cache answered is not seen";
         Some(unseen.to_owned())
     } else {
-        let percent = without_call(rows)? * 100.0;
+        let percent = unexplained_reads_share(rows)? * 100.0;
         Some(format!(
             "{percent:.0} % of what was read came without a call, as through mmap, whose hits are not seen"
         ))
@@ -107,7 +111,7 @@ fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
 }
 
 /// The share of the engine's reads that no call explains, if it is too large.
-fn without_call(rows: &Rows<'_>) -> Option<f64> {
+fn unexplained_reads_share(rows: &RecordingRows<'_>) -> Option<f64> {
     let ours = |block: &&Block| {
         let of_file = block.op == BlockOp::Read && rows.role(block.file).is_some();
         of_file && rows.is_engines(block.thread)
@@ -125,15 +129,15 @@ fn without_call(rows: &Rows<'_>) -> Option<f64> {
 }
 
 /// Roles whose files are read through the page cache: most of their reads do not wait.
-pub(crate) fn cached_roles(rows: &Rows<'_>) -> Vec<Role> {
-    let cached = reads(rows)
+pub(crate) fn cached_roles(rows: &RecordingRows<'_>) -> Vec<Role> {
+    let cached = reads_by_role(rows)
         .into_iter()
         .filter(|(_, (all, at_once))| *at_once as f64 >= *all as f64 * FEW_SHARE.get());
     cached.map(|(role, _)| role).collect()
 }
 
 /// Calls that read files of each role, and those in which the caller did not wait.
-fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
+fn reads_by_role(rows: &RecordingRows<'_>) -> BTreeMap<Role, (u64, u64)> {
     let states = rows.recording.states.iter();
     let blocked = states.filter(|state| state.kind == StateKind::Blocked);
     let waited: BTreeSet<u32> = blocked.map(|state| state.call).collect();
@@ -160,21 +164,21 @@ fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
 const MOST_PAGES: usize = 1 << 19;
 
 /// When each page was first written, by role, burst and page.
-pub(crate) struct DirtyPages {
+pub(crate) struct FirstWrites {
     first_ns: BTreeMap<(Role, usize, u64), u64>,
     /// Ends of bursts.
     ends_ns: Vec<u64>,
 }
 
-impl DirtyPages {
-    pub(crate) fn new(view: &View<'_>) -> Self {
+impl FirstWrites {
+    pub(crate) fn new(view: &RecordingView<'_>) -> Self {
         let bursts = &view.recording.about.bursts;
         let mut dirtied = Self {
             first_ns: BTreeMap::new(),
             ends_ns: bursts.iter().map(|burst| burst.end_ns).collect(),
         };
         for call in &view.recording.calls {
-            let Some(place) = written(view, call).filter(|place| place.0 != Role::Log) else {
+            let Some(place) = written_pages(view, call).filter(|place| place.0 != Role::Log) else {
                 continue;
             };
             for page in dirtied.keys(place, call.end_ns) {
@@ -186,7 +190,7 @@ impl DirtyPages {
     }
 
     /// Whether any of these pages was written before an instant, in the same burst.
-    pub(crate) fn before(&self, place: Place, time_ns: u64) -> bool {
+    pub(crate) fn before(&self, place: SectorRange, time_ns: u64) -> bool {
         self.keys(place, time_ns).any(|page| {
             let first = self.first_ns.get(&page);
             first.is_some_and(|&first| first < time_ns)
@@ -195,23 +199,23 @@ impl DirtyPages {
 
     fn keys(
         &self,
-        (role, sector, sectors): Place,
+        (role, sector, sectors): SectorRange,
         time_ns: u64,
     ) -> impl Iterator<Item = (Role, usize, u64)> + use<> {
         let before_ns = time_ns.saturating_sub(1);
         let burst = self.ends_ns.partition_point(|&end_ns| end_ns <= before_ns);
-        let pages = pages_of(sector, sectors.max(1)).take(MOST_PAGES);
+        let pages = role_page_range(sector, sectors.max(1)).take(MOST_PAGES);
         pages.map(move |page| (role, burst, page))
     }
 }
 
 /// Most bytes that were dirty at once or on their way to the device, of pages whose write was recorded.
-pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
-    let mut changes: Vec<(u64, Place, bool)> = Vec::new();
+pub(crate) fn most_dirty_bytes(view: &RecordingView<'_>) -> u64 {
+    let mut changes: Vec<(u64, SectorRange, bool)> = Vec::new();
     for call in &view.recording.calls {
-        let dirtied = written(view, call).into_iter();
+        let dirtied = written_pages(view, call).into_iter();
         changes.extend(dirtied.map(|place| (call.end_ns, place, true)));
-        changes.extend(cut(view, call).map(|place| (call.end_ns, place, false)));
+        changes.extend(truncated_pages(view, call).map(|place| (call.end_ns, place, false)));
     }
     for block in &view.recording.blocks {
         if block.op == BlockOp::Write
@@ -229,7 +233,7 @@ pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
         while bursts.next_if(|burst| burst.end_ns <= time_ns).is_some() {
             dirty.clear();
         }
-        let pages = pages_of(sector, sectors.max(1));
+        let pages = role_page_range(sector, sectors.max(1));
         if dirties {
             dirty.extend(pages.take(MOST_PAGES).map(|page| (role, page)));
         } else {
@@ -245,7 +249,7 @@ pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
 }
 
 /// Pages that a call writes into the page cache.
-fn written(view: &View<'_>, call: &Call) -> Option<Place> {
+fn written_pages(view: &RecordingView<'_>, call: &Call) -> Option<SectorRange> {
     let writes = call.kind == CallKind::Write && call.size_bytes > 0;
     if !writes || call.failed || call.asynchronous || view.is_direct(call) {
         return None;
@@ -254,7 +258,7 @@ fn written(view: &View<'_>, call: &Call) -> Option<Place> {
 }
 
 /// Pages of a file that a call truncates: they do not stay dirty.
-fn cut(view: &View<'_>, call: &Call) -> impl Iterator<Item = Place> {
+fn truncated_pages(view: &RecordingView<'_>, call: &Call) -> impl Iterator<Item = SectorRange> {
     let cuts = call.kind == CallKind::Resize && call.size_bytes == 0;
     let role = view.role(call.file);
     let role = role.filter(|_| cuts && !call.failed && !call.asynchronous);

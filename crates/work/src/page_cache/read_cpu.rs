@@ -17,14 +17,14 @@ const MOST_SHARE: f64 = 0.8;
 
 /// Processor time in read calls of sessions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ReadCalls {
+pub(crate) struct ReadCallCpu {
     /// Calls and their time on a core: those that did not wait, and those that did.
     calls: [(u64, u64); 2],
     /// The last call: its end, and whether it waited.
     last: (u64, bool),
 }
 
-impl ReadCalls {
+impl ReadCallCpu {
     pub(crate) fn begin(&mut self, end_ns: u64, waited: bool) {
         self.calls[usize::from(waited)].0 += 1;
         self.last = (end_ns, waited);
@@ -48,21 +48,21 @@ impl ReadCalls {
 }
 
 /// A transaction: its reads that the page cache answered, those that waited for a device, its processor time.
-type Transaction = [f64; 3];
+type TransactionReads = [f64; 3];
 
 impl ReadCpu {
     /// By regression where transactions differ enough; at least the time in the calls.
-    pub(crate) fn new(sessions: &[Session], calls: &ReadCalls) -> Self {
+    pub(crate) fn new(sessions: &[Session], calls: &ReadCallCpu) -> Self {
         let within = Self {
             cached_ns: calls.mean_ns(false),
             device_ns: calls.mean_ns(true),
         };
-        let rows: Vec<Transaction> = sessions
+        let rows: Vec<TransactionReads> = sessions
             .iter()
             .filter(|session| session.class == ThreadClass::Session)
-            .flat_map(transactions)
+            .flat_map(transaction_reads)
             .collect();
-        let slopes = slopes(&rows);
+        let slopes = read_cpu_slopes(&rows);
         let found = Self {
             cached_ns: slopes[0].unwrap_or(0.0).max(within.cached_ns),
             device_ns: slopes[1].unwrap_or(0.0).max(within.device_ns),
@@ -71,8 +71,8 @@ impl ReadCpu {
     }
 
     /// No more than a part of the processor time of a transaction.
-    fn limited(self, rows: &[Transaction]) -> Self {
-        let [cached, device, cpu_ns] = means(rows);
+    fn limited(self, rows: &[TransactionReads]) -> Self {
+        let [cached, device, cpu_ns] = mean_transaction_reads(rows);
         let all_ns = cached * self.cached_ns + device * self.device_ns;
         let scale = (MOST_SHARE * cpu_ns / all_ns.max(1.0)).min(1.0);
         Self {
@@ -82,7 +82,7 @@ impl ReadCpu {
     }
 }
 
-fn transactions(session: &Session) -> Vec<Transaction> {
+fn transaction_reads(session: &Session) -> Vec<TransactionReads> {
     let mut rows = Vec::new();
     let mut row = [0.0; 3];
     for turn in &session.turns {
@@ -105,7 +105,7 @@ fn transactions(session: &Session) -> Vec<Transaction> {
     rows
 }
 
-fn means(rows: &[Transaction]) -> Transaction {
+fn mean_transaction_reads(rows: &[TransactionReads]) -> TransactionReads {
     let count = rows.len().max(1) as f64;
     let mut sums = [0.0; 3];
     for row in rows {
@@ -117,11 +117,11 @@ fn means(rows: &[Transaction]) -> Transaction {
 }
 
 /// Slopes of processor time on each kind of read, by least squares; none where it cannot be told from 0.
-fn slopes(rows: &[Transaction]) -> [Option<f64>; 2] {
+fn read_cpu_slopes(rows: &[TransactionReads]) -> [Option<f64>; 2] {
     if rows.len() < LEAST_TRANSACTIONS {
         return [None; 2];
     }
-    let means = means(rows);
+    let means = mean_transaction_reads(rows);
     let mut squares = [[0.0; 3]; 3];
     for row in rows {
         for (i, squares) in squares.iter_mut().enumerate() {
@@ -153,13 +153,13 @@ fn slopes(rows: &[Transaction]) -> [Option<f64>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Pace, Turn};
+    use crate::{Turn, TurnPace};
     use tierwise_recording::Role;
 
     /// Transactions of 30 µs and of what their reads take; the numbers of reads vary with these periods.
     fn session(transactions: u32, periods: [u32; 2], read_us: [u32; 2]) -> Session {
         let mut session = crate::emit::empty_session("s".to_owned(), ThreadClass::Session, None);
-        session.pace = Pace::Loop;
+        session.pace = TurnPace::Loop;
         for number in 0..transactions {
             let (role, sector, sectors) = (Role::Data, 0, 16);
             let counts = periods.map(|period| number % period);
@@ -197,14 +197,14 @@ mod tests {
 
     #[test]
     fn transactions_that_differ_in_their_reads_tell_what_a_read_takes() {
-        let cpu = ReadCpu::new(&[session(2000, [3, 4], [2, 20])], &ReadCalls::default());
+        let cpu = ReadCpu::new(&[session(2000, [3, 4], [2, 20])], &ReadCallCpu::default());
         assert!((cpu.cached_ns - 2000.0).abs() < 200.0, "{cpu:?}");
         assert!((cpu.device_ns - 20_000.0).abs() < 500.0, "{cpu:?}");
     }
 
     #[test]
     fn without_differences_it_is_the_time_in_the_calls() {
-        let mut calls = ReadCalls::default();
+        let mut calls = ReadCallCpu::default();
         calls.begin(100, true);
         calls.ran(0, 60);
         calls.ran(90, 200);

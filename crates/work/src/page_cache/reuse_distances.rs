@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, PAGE_BYTES, Role, SECTOR_BYTES, UNKNOWN};
 
-use crate::address_space::pages_of;
+use crate::address_space::role_page_range;
 use crate::constants::MAJORITY_SHARE;
 use crate::page_cache::reuse_observer::ReuseObserver;
-use crate::page_cache::{CLASSES, Counts, page_cache};
-use crate::rows::Rows;
-use crate::view::View;
-use crate::{PageCache, Place, ReadReuse, Reuse, ReuseCurve, Step};
+use crate::page_cache::{CLASSES, ReuseCounts, recorded_page_cache};
+use crate::recording_rows::RecordingRows;
+use crate::recording_view::RecordingView;
+use crate::{PageCache, ReadReuse, ReuseCurve, ReuseDistanceClass, SectorRange, Step};
 
 /// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;
@@ -33,27 +33,27 @@ pub(crate) const BUFFERED: [Role; 5] = [
 /// The reuse of every read call, by its row, and of every read request, by its position and time.
 pub(crate) struct ReuseDistances {
     calls: Vec<ReadReuse>,
-    requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
+    requests: HashMap<(Role, u64), Vec<(u64, ReuseDistanceClass)>>,
 }
 
 impl ReuseDistances {
     /// Of a whole recording, with its estimate of the page cache, and the curves of it and of the engine's buffer.
-    pub(crate) fn new(view: &View<'_>) -> (Self, PageCache, [ReuseCurve; 2]) {
+    pub(crate) fn new(view: &RecordingView<'_>) -> (Self, PageCache, [ReuseCurve; 2]) {
         let recording = view.recording;
         let mut scan = ReuseScan {
             view,
             cache: ReuseObserver::default(),
             buffer: ReuseObserver::default(),
             counts: [[0; CLASSES]; 2],
-            spans: vec![Span::default()],
+            spans: vec![UnbrokenSpan::default()],
             found: Self {
-                calls: vec![ReadReuse::cached(Reuse::UNKNOWN); recording.calls.len()],
+                calls: vec![ReadReuse::cached(ReuseDistanceClass::UNKNOWN); recording.calls.len()],
                 requests: HashMap::new(),
             },
             past: view.engine.past_page_cache(&recording.about.settings),
         };
         scan.all();
-        let mut cache = page_cache(view, &scan.counts, scan.past);
+        let mut cache = recorded_page_cache(view, &scan.counts, scan.past);
         cache.cold = scan.first_requests_never(cache.likely_bytes);
         let pages = |counts: &dyn Fn(&Role) -> bool| {
             let regions = view.address_space.regions.iter();
@@ -70,10 +70,10 @@ impl ReuseDistances {
     /// Of a step's read, if it reads; with the instant of the request and its call, if it has one.
     pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<ReadReuse> {
         let of_call = call.and_then(|row| self.calls.get(row as usize).copied());
-        let buffer = of_call.map_or(Reuse::NEVER, |call| call.buffer);
+        let buffer = of_call.map_or(ReuseDistanceClass::NEVER, |call| call.buffer);
         let of_call = of_call.map(|call| call.cache);
         let cache = match *step {
-            Step::CachedRead { .. } => Some(of_call.unwrap_or(Reuse::after(0))),
+            Step::CachedRead { .. } => Some(of_call.unwrap_or(ReuseDistanceClass::after(0))),
             Step::Read { role, sector, .. }
             | Step::Submit {
                 role,
@@ -90,7 +90,7 @@ impl ReuseDistances {
     }
 
     /// Of the first request for a sector at or after an instant, or else the last before.
-    fn of_request(&self, role: Role, sector: u64, from_ns: u64) -> Option<Reuse> {
+    fn of_request(&self, role: Role, sector: u64, from_ns: u64) -> Option<ReuseDistanceClass> {
         let requests = self.requests.get(&(role, sector))?;
         let next = requests.partition_point(|request| request.0 < from_ns);
         let request = requests.get(next).or(requests.last());
@@ -100,7 +100,7 @@ impl ReuseDistances {
 
 /// A time span without a gap, with the pages used since its start.
 #[derive(Debug, Default)]
-struct Span {
+struct UnbrokenSpan {
     /// Pages read for the first time in the span: those found in the cache, and those read from a device.
     first_uses: (u64, u64),
     /// Requests of unknown reuse: their position, and their number there.
@@ -108,14 +108,14 @@ struct Span {
 }
 
 struct ReuseScan<'a> {
-    view: &'a View<'a>,
+    view: &'a RecordingView<'a>,
     /// Pages used in the page cache.
     cache: ReuseObserver,
     /// Pages read into the engine's buffer.
     buffer: ReuseObserver,
-    counts: Counts,
+    counts: ReuseCounts,
     /// The current span last.
-    spans: Vec<Span>,
+    spans: Vec<UnbrokenSpan>,
     found: ReuseDistances,
     /// Roles whose files are read and written past the page cache.
     past: &'static [Role],
@@ -125,16 +125,16 @@ impl ReuseScan<'_> {
     /// Processes all bursts by time; accesses before a gap give no information on those after it.
     fn all(&mut self) {
         let recording = self.view.recording;
-        let mut breaks = discontinuities(self.view).into_iter().peekable();
-        for (time_ns, access) in accesses(self.view) {
+        let mut breaks = cache_discontinuities(self.view).into_iter().peekable();
+        for (time_ns, access) in page_accesses(self.view) {
             while breaks.next_if(|at| *at <= time_ns).is_some() {
                 self.cache.end_span();
                 self.buffer.end_span();
-                self.spans.push(Span::default());
+                self.spans.push(UnbrokenSpan::default());
             }
             match access {
-                Access::Block(number) => self.block(&recording.blocks[number]),
-                Access::Call(number) => self.call(number, &recording.calls[number]),
+                PageAccess::Block(number) => self.block(&recording.blocks[number]),
+                PageAccess::Call(number) => self.call(number, &recording.calls[number]),
             }
         }
         self.cache.end_span();
@@ -150,7 +150,7 @@ impl ReuseScan<'_> {
         requests.push((block.issued_ns, reuse));
         if let Some(span) = self.spans.last_mut() {
             span.first_uses.1 += first;
-            if reuse == Reuse::UNKNOWN {
+            if reuse == ReuseDistanceClass::UNKNOWN {
                 span.unknown.push(((role, sector), requests.len() - 1));
             }
         }
@@ -164,15 +164,15 @@ impl ReuseScan<'_> {
             // Pages of a truncated or deleted file occupy no cache.
             CallKind::Resize => {
                 for (sector, sectors) in self.view.address_space.cut_by(call) {
-                    self.cache.forget(keys((place.0, sector, sectors)));
-                    self.buffer.forget(keys((place.0, sector, sectors)));
+                    self.cache.forget(page_keys((place.0, sector, sectors)));
+                    self.buffer.forget(page_keys((place.0, sector, sectors)));
                 }
             }
             CallKind::Read => {
                 let (reuse, first) = self.touch(place, false);
                 let buffer = match BUFFERED.contains(&place.0) {
-                    true => self.buffer.read(keys(place), |_| ()).0,
-                    false => Reuse::NEVER,
+                    true => self.buffer.read(page_keys(place), |_| ()).0,
+                    false => ReuseDistanceClass::NEVER,
                 };
                 self.found.calls[number] = ReadReuse {
                     cache: reuse,
@@ -183,7 +183,7 @@ impl ReuseScan<'_> {
                 }
             }
             _ if self.past.contains(&place.0) => {}
-            _ => keys(place).for_each(|page| {
+            _ => page_keys(place).for_each(|page| {
                 self.cache.touch(page);
             }),
         }
@@ -191,12 +191,12 @@ impl ReuseScan<'_> {
 
     /// Uses pages; returns the longest reuse of previously used pages, unless most are new, and the number of
     /// new pages.
-    fn touch(&mut self, place: Place, missed: bool) -> (Reuse, u64) {
+    fn touch(&mut self, place: SectorRange, missed: bool) -> (ReuseDistanceClass, u64) {
         if self.past.contains(&place.0) {
-            return (Reuse::NEVER, 0);
+            return (ReuseDistanceClass::NEVER, 0);
         }
         let counts = &mut self.counts[usize::from(missed)];
-        self.cache.read(keys(place), |reuse| {
+        self.cache.read(page_keys(place), |reuse| {
             counts[usize::from(reuse.0)] += 1;
         })
     }
@@ -219,7 +219,7 @@ impl ReuseScan<'_> {
             }
             for (place, number) in &span.unknown {
                 if let Some(requests) = self.found.requests.get_mut(place) {
-                    requests[*number].1 = Reuse::NEVER;
+                    requests[*number].1 = ReuseDistanceClass::NEVER;
                 }
             }
         }
@@ -228,27 +228,27 @@ impl ReuseScan<'_> {
 }
 
 /// The keys of the pages of a place.
-fn keys((role, sector, sectors): Place) -> Range<u64> {
-    let pages = pages_of(sector, sectors);
+fn page_keys((role, sector, sectors): SectorRange) -> Range<u64> {
+    let pages = role_page_range(sector, sectors);
     let role = (role as u64) << ROLE_SHIFT;
     role | pages.start..role | pages.end
 }
 
 /// An access to pages: index of its row among the calls or among the block requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Access {
+enum PageAccess {
     Block(usize),
     Call(usize),
 }
 
 /// All uses of pages, by time: requests at submission, calls at completion, because a call's device requests
 /// precede its completion.
-fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
+fn page_accesses(rows: &RecordingRows<'_>) -> Vec<(u64, PageAccess)> {
     let mut accesses = Vec::new();
     for (number, block) in rows.recording.blocks.iter().enumerate() {
         let bytes = u64::from(block.sectors) * SECTOR_BYTES;
         if block.op == BlockOp::Read && bytes <= MOST_BYTES {
-            accesses.push((block.issued_ns, Access::Block(number)));
+            accesses.push((block.issued_ns, PageAccess::Block(number)));
         }
     }
     for (number, call) in rows.recording.calls.iter().enumerate() {
@@ -266,7 +266,7 @@ fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
                 true => call.start_ns,
                 false => call.end_ns,
             };
-            accesses.push((time_ns, Access::Call(number)));
+            accesses.push((time_ns, PageAccess::Call(number)));
         }
     }
     accesses.sort_unstable();
@@ -275,18 +275,18 @@ fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
 
 /// Starts of bursts before which the page cache may have changed unseen: work continued unrecorded, or the
 /// engine was restarted, as is done to begin with empty caches.
-fn discontinuities(rows: &Rows<'_>) -> Vec<u64> {
+fn cache_discontinuities(rows: &RecordingRows<'_>) -> Vec<u64> {
     let whole = rows.is_whole();
     let bursts = rows.recording.about.bursts.windows(2);
     let gaps = bursts.filter(|pair| {
         let (before_ns, after_ns) = (pair[0].end_ns, pair[1].start_ns);
-        after_ns > before_ns && !(whole && lives_on(rows, before_ns, after_ns))
+        after_ns > before_ns && !(whole && outlives_gap(rows, before_ns, after_ns))
     });
     gaps.map(|pair| pair[1].start_ns).collect()
 }
 
 /// Whether a thread of the engine was there before and after.
-fn lives_on(rows: &Rows<'_>, before_ns: u64, after_ns: u64) -> bool {
+fn outlives_gap(rows: &RecordingRows<'_>, before_ns: u64, after_ns: u64) -> bool {
     let mut threads = 0..rows.recording.threads.len() as u32;
     threads.any(|thread| {
         let states = rows.states(thread);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::page_cache::CLASSES;
-use crate::{Reuse, ReuseCurve};
+use crate::{ReuseCurve, ReuseDistanceClass};
 
 /// Fewest pages that must be under observation at a distance for the curve to reach it.
 const LEAST_OBSERVED: u64 = 100;
@@ -37,16 +37,20 @@ impl Default for ReuseObserver {
 
 impl ReuseObserver {
     /// Uses a page; its reuse, if it was used before.
-    pub(crate) fn touch(&mut self, page: u64) -> Option<Reuse> {
-        let reuse = Reuse::after(self.stack.touch(page)?);
+    pub(crate) fn touch(&mut self, page: u64) -> Option<ReuseDistanceClass> {
+        let reuse = ReuseDistanceClass::after(self.stack.touch(page)?);
         self.events[usize::from(reuse.class())] += 1;
         Some(reuse)
     }
 
     /// Reads pages; returns the longest reuse of those used before, unless most are new, and the number of new pages.
     /// `each` is told the reuse of every page used before.
-    pub(crate) fn read(&mut self, pages: Range<u64>, mut each: impl FnMut(Reuse)) -> (Reuse, u64) {
-        let (mut longest, mut known, mut first) = (Reuse::UNKNOWN, 0, 0);
+    pub(crate) fn read(
+        &mut self,
+        pages: Range<u64>,
+        mut each: impl FnMut(ReuseDistanceClass),
+    ) -> (ReuseDistanceClass, u64) {
+        let (mut longest, mut known, mut first) = (ReuseDistanceClass::UNKNOWN, 0, 0);
         for page in pages {
             if let Some(reuse) = self.touch(page) {
                 each(reuse);
@@ -57,9 +61,9 @@ impl ReuseObserver {
             }
         }
         if first > known {
-            let least = Reuse::after(self.stack.len().saturating_sub(1) as u64);
+            let least = ReuseDistanceClass::after(self.stack.len().saturating_sub(1) as u64);
             self.unknown[usize::from(least.class())] += 1;
-            longest = Reuse::UNKNOWN;
+            longest = ReuseDistanceClass::UNKNOWN;
         }
         (longest, first)
     }
@@ -71,7 +75,7 @@ impl ReuseObserver {
     /// Ends a span: what happens before the next is not known.
     pub(crate) fn end_span(&mut self) {
         for others in 0..self.stack.len() as u64 {
-            self.censored[usize::from(Reuse::after(others).class())] += 1;
+            self.censored[usize::from(ReuseDistanceClass::after(others).class())] += 1;
         }
         self.stack = LruStack::default();
     }
@@ -95,7 +99,7 @@ impl ReuseObserver {
         ReuseCurve {
             beyond,
             unknown: unknown
-                .map(|(count, class)| (Reuse::of_class(class), *count))
+                .map(|(count, class)| (ReuseDistanceClass::of_class(class), *count))
                 .collect(),
             pages,
         }
@@ -190,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Reuse, Unobserved};
+    use crate::{ReuseDistanceClass, UnobservedReads};
 
     /// Uses pages at random, in spans of this length.
     fn observed(pages: usize, spans: usize, uses: usize, seed: u64) -> ReuseCurve {
@@ -217,7 +221,7 @@ mod tests {
         for uses in [300, 3000, 30_000] {
             let curve = observed(10_000, 200, uses, 7);
             for pages in [100.0, 1000.0, 2500.0, 5000.0, 9000.0] {
-                let share = curve.beyond(pages, Unobserved::Even);
+                let share = curve.beyond(pages, UnobservedReads::Even);
                 assert!(
                     (share - (1.0 - pages / 10_000.0)).abs() < 0.03,
                     "{uses} {pages}: {share}"
@@ -229,7 +233,11 @@ mod tests {
     #[test]
     fn what_is_observed_has_no_bounds_and_the_rest_lies_between_them() {
         let curve = observed(10_000, 200, 3000, 7);
-        let all = [Unobserved::Near, Unobserved::Even, Unobserved::Far];
+        let all = [
+            UnobservedReads::Near,
+            UnobservedReads::Even,
+            UnobservedReads::Far,
+        ];
         let shares = |pages: f64| all.map(|unobserved| curve.beyond(pages, unobserved));
         assert!(shares(500.0)[0] == shares(500.0)[2]);
         let [near, even, far] = shares(6000.0);
@@ -244,7 +252,7 @@ mod tests {
         #[test]
         fn shares_fall_with_the_distance(seed in any::<u64>(), uses in 1_usize..400, pages in 1_usize..300) {
             let curve = observed(pages, 3, uses, seed);
-            for unobserved in [Unobserved::Near, Unobserved::Even, Unobserved::Far] {
+            for unobserved in [UnobservedReads::Near, UnobservedReads::Even, UnobservedReads::Far] {
                 let mut last = 1.0 + 1e-9;
                 for at in 0..=pages {
                     let share = curve.beyond(at as f64, unobserved);
@@ -288,10 +296,10 @@ mod tests {
 
         #[test]
         fn a_class_is_no_more_than_its_pages_and_close_to_them(pages in 0_u64..1 << 30) {
-            let least = Reuse::after(pages).pages().expect("a known class");
+            let least = ReuseDistanceClass::after(pages).pages().expect("a known class");
             prop_assert!(least <= pages);
             prop_assert!((pages + 1) as f64 <= (least + 1) as f64 * 1.1, "{} for {}", least, pages);
-            prop_assert!(Reuse::after(pages) <= Reuse::after(pages + 1));
+            prop_assert!(ReuseDistanceClass::after(pages) <= ReuseDistanceClass::after(pages + 1));
         }
     }
 

@@ -11,11 +11,11 @@ use crate::constants::{COLD_MOST, COLD_NS, COLD_STEP_NS};
 /// *a* ln(1 + *w* / *b*), and a run pays at most some times its own length. Assumption: whatever the runs do. Source:
 /// docs/evidence/work-calibration.md#cold-cores.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Coldness {
+pub struct ColdCoreCost {
     unpaid_ns: f64,
 }
 
-impl Coldness {
+impl ColdCoreCost {
     /// The core was idle for a time.
     pub fn idle(&mut self, idle_ns: u64) {
         let lost_ns = COLD_STEP_NS.get() * (idle_ns as f64 / COLD_NS.get()).ln_1p();
@@ -45,7 +45,7 @@ pub(crate) fn mean_cold_factor(states: &[State]) -> f64 {
     let runs = states.iter().filter(|state| state.kind == StateKind::Cpu);
     let mut runs: Vec<&State> = runs.collect();
     runs.sort_unstable_by_key(|state| state.start_ns);
-    let mut cores: Vec<(Option<u64>, Coldness)> = Vec::new();
+    let mut cores: Vec<(Option<u64>, ColdCoreCost)> = Vec::new();
     let (mut cold_ns, mut warm_ns) = (0.0, 0.0);
     for run in runs {
         let core = usize::from(run.cpu);
@@ -69,12 +69,12 @@ pub(crate) fn mean_cold_factor(states: &[State]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::state;
+    use crate::recording_rows::test_state;
 
     fn runs(every_us: u64, each_us: u64) -> Vec<State> {
         let starts = (0..10).map(|at| at * every_us);
         starts
-            .map(|start_us| state(0, (start_us, start_us + each_us), StateKind::Cpu))
+            .map(|start_us| test_state(0, (start_us, start_us + each_us), StateKind::Cpu))
             .collect()
     }
 
@@ -86,7 +86,7 @@ mod tests {
         let most = 1.0 + COLD_MOST.get();
         assert!((mean_cold_factor(&runs(10_000, 1)) - most).abs() < 1e-9);
         // Long runs pay what the pause costs.
-        let mut cold = Coldness::default();
+        let mut cold = ColdCoreCost::default();
         cold.idle(9_000_000);
         let lost_ns = cold.pay(1e9);
         let expected = 1e6 / (1e6 - lost_ns);
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn what_a_run_cannot_pay_is_left_to_the_next() {
-        let mut cold = Coldness::default();
+        let mut cold = ColdCoreCost::default();
         cold.idle(10_000_000);
-        let whole_ns = Coldness { ..cold }.pay(1e9);
+        let whole_ns = ColdCoreCost { ..cold }.pay(1e9);
         let first_ns = cold.pay(1_000.0);
         assert!((first_ns - 1_000.0 * COLD_MOST.get()).abs() < 1e-9);
         assert!((first_ns + cold.pay(1e9) - whole_ns).abs() < 1e-6);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn warm_time_is_the_inverse_of_what_is_paid() {
         for warm_ns in [500.0, 20_000.0, 3_000_000.0] {
-            let mut cold = Coldness::default();
+            let mut cold = ColdCoreCost::default();
             cold.idle(2_000_000);
             let mut same = cold;
             let ran_ns = warm_ns + cold.pay(warm_ns);

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::TransactionStatus::{Failed, Idle, InTransaction, Unknown};
 
-use crate::constants::{CHANCE_SHARE, COMMITS_SHARE, EXCEPTIONS_SHARE, MAJORITY_SHARE};
+use crate::constants::{CHANCE_SHARE, COMMITS_SHARE, EXCEPTIONS_SHARE, FEW_SHARE, MAJORITY_SHARE};
 use crate::log::LogFlushes;
-use crate::timeline::cpu_ns;
-use crate::transactions::turns::{RawTurn, Shape};
+use crate::timeline::segments_cpu_ns;
+use crate::transactions::turns::{RawTurn, TurnShape};
 
 /// Bits of the bytes sent that mark shapes: of turns within an explicit transaction, of turns that never commit.
 const INSIDE: u64 = 1 << 62;
@@ -24,7 +24,7 @@ const ENOUGH: u32 = 5;
 const ENOUGH_PAIRS: u32 = 10;
 
 /// Source of transaction boundaries.
-pub(crate) enum Boundaries {
+pub(crate) enum BoundarySource {
     /// Replies state them.
     Status,
     /// Clients send BEGIN and COMMIT.
@@ -35,12 +35,12 @@ pub(crate) enum Boundaries {
 
 /// Turns of one kind, and those of them that commit visibly.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct CommitTally {
     turns: u32,
     committed: u32,
 }
 
-impl Tally {
+impl CommitTally {
     fn add(&mut self, turn: &RawTurn<'_>) {
         self.turns += 1;
         self.committed += u32::from(!turn.commits.is_empty());
@@ -52,27 +52,27 @@ impl Tally {
 }
 
 /// Finds where transactions begin and end; marks the shapes of turns accordingly.
-pub(crate) fn boundaries(sessions: &mut [Vec<RawTurn<'_>>]) -> Boundaries {
-    if mark_by_status(sessions) {
-        return Boundaries::Status;
+pub(crate) fn find_transaction_boundaries(sessions: &mut [Vec<RawTurn<'_>>]) -> BoundarySource {
+    if mark_turns_by_status(sessions) {
+        return BoundarySource::Status;
     }
-    tell_apart(sessions);
-    match words(sessions) {
+    mark_turns_by_previous(sessions);
+    match begin_and_commit_shapes(sessions) {
         Some((begin, commit)) => {
-            mark_between(sessions, begin, commit);
-            Boundaries::Words
+            mark_turns_until_commit(sessions, begin, commit);
+            BoundarySource::Words
         }
-        None => Boundaries::Unsaid,
+        None => BoundarySource::Unsaid,
     }
 }
 
 /// Whether a shape is one of a turn within an explicit transaction.
-fn is_inside(shape: Shape) -> bool {
+fn is_within_transaction(shape: TurnShape) -> bool {
     shape.1 & INSIDE != 0
 }
 
 /// Whether a turn leaves its session in a transaction; none if its reply does not say, or if it ran no statement.
-fn goes_on(turn: &RawTurn<'_>) -> Option<bool> {
+fn stays_in_transaction(turn: &RawTurn<'_>) -> Option<bool> {
     match turn.status.filter(|_| !turn.ping)? {
         Idle => Some(false),
         InTransaction | Failed => Some(true),
@@ -82,7 +82,7 @@ fn goes_on(turn: &RawTurn<'_>) -> Option<bool> {
 
 /// Marks turns that leave their session in a transaction; false if no reply states the status. A reply without a
 /// status is assumed to leave it unchanged.
-fn mark_by_status(sessions: &mut [Vec<RawTurn<'_>>]) -> bool {
+fn mark_turns_by_status(sessions: &mut [Vec<RawTurn<'_>>]) -> bool {
     let mut known = false;
     for turns in sessions {
         let mut place = None;
@@ -91,7 +91,7 @@ fn mark_by_status(sessions: &mut [Vec<RawTurn<'_>>]) -> bool {
             let here = Some((turn.burst, turn.thread));
             inside &= place == here;
             place = here;
-            if let Some(goes_on) = goes_on(turn) {
+            if let Some(goes_on) = stays_in_transaction(turn) {
                 inside = goes_on;
                 known = true;
             }
@@ -105,7 +105,7 @@ fn mark_by_status(sessions: &mut [Vec<RawTurn<'_>>]) -> bool {
 
 /// Marks all turns from a BEGIN to before its COMMIT. An update alone commits itself; between these two it does not,
 /// though it looks the same.
-fn mark_between(sessions: &mut [Vec<RawTurn<'_>>], begin: Shape, commit: Shape) {
+fn mark_turns_until_commit(sessions: &mut [Vec<RawTurn<'_>>], begin: TurnShape, commit: TurnShape) {
     for turns in sessions {
         let mut place = None;
         let mut inside = false;
@@ -133,18 +133,18 @@ fn mark_between(sessions: &mut [Vec<RawTurn<'_>>], begin: Shape, commit: Shape) 
 
 /// The shapes of BEGIN and COMMIT, if the clients send them: the shortest that alternate, of which one mostly commits
 /// and one never does.
-fn words(sessions: &[Vec<RawTurn<'_>>]) -> Option<(Shape, Shape)> {
-    let mut tallies: BTreeMap<Shape, Tally> = BTreeMap::new();
+fn begin_and_commit_shapes(sessions: &[Vec<RawTurn<'_>>]) -> Option<(TurnShape, TurnShape)> {
+    let mut tallies: BTreeMap<TurnShape, CommitTally> = BTreeMap::new();
     let turns = sessions.iter().flatten();
     for turn in turns.filter(|turn| turn.served && turn.complete) {
         tallies.entry(turn.shape).or_default().add(turn);
     }
-    let mut frequent: Vec<(Shape, Tally)> = tallies.into_iter().collect();
+    let mut frequent: Vec<(TurnShape, CommitTally)> = tallies.into_iter().collect();
     frequent.retain(|(_, tally)| tally.turns >= CANDIDATES.1);
     frequent.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.turns));
     frequent.truncate(CANDIDATES.0);
-    let mut found: Option<(Shape, Shape)> = None;
-    let sum = |(begin, commit): (Shape, Shape)| (commit.0 + begin.0, commit.1 + begin.1);
+    let mut found: Option<(TurnShape, TurnShape)> = None;
+    let sum = |(begin, commit): (TurnShape, TurnShape)| (commit.0 + begin.0, commit.1 + begin.1);
     for (begin, begins) in &frequent {
         for (commit, commits) in &frequent {
             let like_words = begins.share() <= CHANCE_SHARE.get()
@@ -152,7 +152,7 @@ fn words(sessions: &[Vec<RawTurn<'_>>]) -> Option<(Shape, Shape)> {
                 && begins.turns.abs_diff(commits.turns) <= commits.turns / 5 + 2;
             let pair = (*begin, *commit);
             let shorter = found.is_none_or(|found| sum(pair) < sum(found));
-            if like_words && shorter && alternate(sessions, pair) {
+            if like_words && shorter && shapes_alternate(sessions, pair) {
                 found = Some(pair);
             }
         }
@@ -160,7 +160,10 @@ fn words(sessions: &[Vec<RawTurn<'_>>]) -> Option<(Shape, Shape)> {
     found
 }
 
-fn alternate(sessions: &[Vec<RawTurn<'_>>], (begin, commit): (Shape, Shape)) -> bool {
+fn shapes_alternate(
+    sessions: &[Vec<RawTurn<'_>>],
+    (begin, commit): (TurnShape, TurnShape),
+) -> bool {
     let (mut unlike, mut all) = (0_u32, 0_u32);
     for turns in sessions {
         let either = |turn: &&RawTurn| turn.shape == begin || turn.shape == commit;
@@ -180,25 +183,25 @@ fn alternate(sessions: &[Vec<RawTurn<'_>>], (begin, commit): (Shape, Shape)) -> 
 ///
 /// BEGIN and COMMIT may have the same length, as prepared statements do. But BEGIN follows the end of a
 /// transaction and never commits; COMMIT follows a statement, and mostly does.
-fn tell_apart(sessions: &mut [Vec<RawTurn<'_>>]) {
-    let mut tallies: BTreeMap<(Shape, Shape), Tally> = BTreeMap::new();
+fn mark_turns_by_previous(sessions: &mut [Vec<RawTurn<'_>>]) {
+    let mut tallies: BTreeMap<(TurnShape, TurnShape), CommitTally> = BTreeMap::new();
     for turns in &*sessions {
-        for (turn, before) in turns.iter().zip(befores(turns)) {
+        for (turn, before) in turns.iter().zip(previous_shapes(turns)) {
             if let Some(before) = before.filter(|_| turn.complete) {
                 tallies.entry((before, turn.shape)).or_default().add(turn);
             }
         }
     }
     tallies.retain(|_, tally| tally.turns >= ENOUGH_PAIRS);
-    let commits = |tally: &Tally| tally.share() >= COMMITS_SHARE.get();
-    let never = |tally: &Tally| tally.share() <= CHANCE_SHARE.get();
-    let shapes = |those: &dyn Fn(&Tally) -> bool| -> BTreeSet<Shape> {
+    let commits = |tally: &CommitTally| tally.share() >= COMMITS_SHARE.get();
+    let never = |tally: &CommitTally| tally.share() <= CHANCE_SHARE.get();
+    let shapes = |those: &dyn Fn(&CommitTally) -> bool| -> BTreeSet<TurnShape> {
         let kept = tallies.iter().filter(|(_, tally)| those(tally));
         kept.map(|(pair, _)| pair.1).collect()
     };
     let ambiguous = &shapes(&commits) & &shapes(&never);
     for turns in sessions {
-        let befores = befores(turns);
+        let befores = previous_shapes(turns);
         for (turn, before) in turns.iter_mut().zip(befores) {
             if !ambiguous.contains(&turn.shape) {
                 continue;
@@ -214,7 +217,7 @@ fn tell_apart(sessions: &mut [Vec<RawTurn<'_>>]) {
 }
 
 /// Of each turn, the shape of the previous one, if that turn was recorded whole.
-fn befores(turns: &[RawTurn<'_>]) -> Vec<Option<Shape>> {
+fn previous_shapes(turns: &[RawTurn<'_>]) -> Vec<Option<TurnShape>> {
     let mut before: Option<&RawTurn> = None;
     let of_each = turns.iter().map(|turn| {
         let last = before.replace(turn)?;
@@ -226,25 +229,27 @@ fn befores(turns: &[RawTurn<'_>]) -> Vec<Option<Shape>> {
 }
 
 /// Turns of one shape, and the sum over their visible commits of the share of the turn's time on the core before.
-type Shapes = BTreeMap<Shape, (Tally, f64)>;
+type ShapeTallies = BTreeMap<TurnShape, (CommitTally, f64)>;
 
 /// Sets of each turn whether it ends a transaction, and its hidden commit. `expected`: the number of transactions that
 /// were counted separately.
-pub(crate) fn set_ends(
+pub(crate) fn set_transaction_ends(
     sessions: &mut [Vec<RawTurn<'_>>],
-    boundaries: Boundaries,
+    boundaries: BoundarySource,
     expected: Option<f64>,
     flushes: &LogFlushes,
 ) {
-    let shapes = shapes(sessions);
+    let shapes = shape_tallies(sessions);
     for turn in sessions.iter_mut().flatten() {
-        turn.ends = ends(turn, &shapes);
+        turn.ends = ends_transaction(turn, &shapes);
     }
-    hide(sessions, &shapes, flushes);
+    add_invisible_commits(sessions, &shapes, flushes);
     let turns = || sessions.iter().flatten();
     let any_commit = turns().any(|turn| !turn.commits.is_empty());
     // Outside a transaction, a statement is a transaction of its own, whether it writes or not.
-    let alone = |turn: &RawTurn| turn.reply_ns.is_some() && !turn.ping && !is_inside(turn.shape);
+    let alone = |turn: &RawTurn| {
+        turn.reply_ns.is_some() && !turn.ping && !is_within_transaction(turn.shape)
+    };
     let off = |count: usize| {
         let count = (count as f64).max(0.5);
         expected.map_or(0.0, |expected| (count / expected).ln().abs())
@@ -252,23 +257,35 @@ pub(crate) fn set_ends(
     let commits_off = off(turns().filter(|turn| turn.ends).count());
     let alone_off = off(turns().filter(|turn| turn.ends || alone(turn)).count());
     let every = match boundaries {
-        Boundaries::Status => !any_commit,
-        Boundaries::Words => alone_off <= commits_off + EXCEPTIONS_SHARE.get(),
-        Boundaries::Unsaid => !any_commit || alone_off + EXCEPTIONS_SHARE.get() < commits_off,
+        BoundarySource::Status => !any_commit,
+        BoundarySource::Words => alone_off <= commits_off + EXCEPTIONS_SHARE.get(),
+        BoundarySource::Unsaid => !any_commit || alone_off + EXCEPTIONS_SHARE.get() < commits_off,
     };
     for turn in sessions.iter_mut().flatten() {
-        turn.ends |= (every && alone(turn)) || (!any_commit && !turn.served);
+        let by_journal = !any_commit && !turn.served && !turn.even;
+        turn.ends |= (every && alone(turn)) || by_journal;
+    }
+    let turns = || sessions.iter().flatten();
+    let ended = turns().filter(|turn| turn.ends).count();
+    if are_few_transactions(ended, ended + turns().filter(|turn| turn.even).count()) {
+        let slices = sessions.iter_mut().flatten().filter(|turn| turn.even);
+        slices.for_each(|slice| slice.ends = true);
     }
 }
 
-fn shapes(sessions: &[Vec<RawTurn<'_>>]) -> Shapes {
-    let mut shapes = Shapes::new();
+/// Whether so few of all ends of turns are of transactions that the others, slices of time, are the unit of work.
+pub(crate) fn are_few_transactions(transactions: usize, ends: usize) -> bool {
+    transactions as f64 <= FEW_SHARE.get() * ends as f64
+}
+
+fn shape_tallies(sessions: &[Vec<RawTurn<'_>>]) -> ShapeTallies {
+    let mut shapes = ShapeTallies::new();
     let turns = sessions.iter().flatten();
     for turn in turns.filter(|turn| turn.served && turn.complete) {
         let (tally, before) = shapes.entry(turn.shape).or_default();
         tally.add(turn);
         if let Some(commit) = turn.commits.last() {
-            let before_ns = cpu_ns(&turn.segments[..commit.segment as usize]);
+            let before_ns = segments_cpu_ns(&turn.segments[..commit.segment as usize]);
             *before += before_ns as f64 / turn.cpu_ns().max(1) as f64;
         }
     }
@@ -276,18 +293,18 @@ fn shapes(sessions: &[Vec<RawTurn<'_>>]) -> Shapes {
 }
 
 /// Whether turns of a tally commit; none if there are too few.
-fn commits(tally: &Tally) -> Option<bool> {
+fn tally_commits(tally: &CommitTally) -> Option<bool> {
     (tally.turns >= ENOUGH).then(|| tally.share() >= COMMITS_SHARE.get())
 }
 
 /// Whether a turn ends a transaction: by its reply's status, by its shape, else by a visible commit. A turn
 /// that commits and leaves its session in a transaction has begun the next.
-fn ends(turn: &RawTurn<'_>, shapes: &Shapes) -> bool {
+fn ends_transaction(turn: &RawTurn<'_>, shapes: &ShapeTallies) -> bool {
     let seen = !turn.commits.is_empty();
     let like = shapes
         .get(&turn.shape)
-        .and_then(|(tally, _)| commits(tally));
-    match goes_on(turn) {
+        .and_then(|(tally, _)| tally_commits(tally));
+    match stays_in_transaction(turn) {
         Some(false) => true,
         Some(true) => like == Some(true),
         None if turn.served && turn.complete => like.unwrap_or(seen),
@@ -297,13 +314,17 @@ fn ends(turn: &RawTurn<'_>, shapes: &Shapes) -> bool {
 
 /// Adds invisible commits, where transactions of the same statements mostly show one and a flush can have covered it:
 /// a commit is durable once a flush that began after it has ended, so that a transaction without such a flush wrote nothing.
-fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes, flushes: &LogFlushes) {
-    let mut signatures: BTreeMap<u64, Tally> = BTreeMap::new();
+fn add_invisible_commits(
+    sessions: &mut [Vec<RawTurn<'_>>],
+    shapes: &ShapeTallies,
+    flushes: &LogFlushes,
+) {
+    let mut signatures: BTreeMap<u64, CommitTally> = BTreeMap::new();
     let mut ending: Vec<(u64, &mut RawTurn<'_>)> = Vec::new();
     for turns in sessions {
         let mut signature = 0;
         for turn in turns {
-            signature |= bit(turn.shape);
+            signature |= shape_bit(turn.shape);
             if turn.ends {
                 signatures.entry(signature).or_default().add(turn);
                 ending.push((signature, turn));
@@ -313,8 +334,8 @@ fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes, flushes: &LogFlushes
     }
     for (signature, turn) in ending {
         let shape = shapes.get(&turn.shape);
-        let mostly = commits(&signatures[&signature]);
-        let mostly = mostly.or_else(|| shape.and_then(|(tally, _)| commits(tally)));
+        let mostly = tally_commits(&signatures[&signature]);
+        let mostly = mostly.or_else(|| shape.and_then(|(tally, _)| tally_commits(tally)));
         let covered = || {
             let replied_ns = turn.reply_ns.unwrap_or_else(|| turn.end_ns());
             flushes.any_within(turn.start_ns(), replied_ns)
@@ -329,7 +350,7 @@ fn hide(sessions: &mut [Vec<RawTurn<'_>>], shapes: &Shapes, flushes: &LogFlushes
 }
 
 /// A bit for a shape, for sets of shapes; two shapes may share one.
-fn bit(shape: Shape) -> u64 {
+fn shape_bit(shape: TurnShape) -> u64 {
     let mixed = (shape.0 ^ shape.1.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     1 << (mixed >> 58)
 }

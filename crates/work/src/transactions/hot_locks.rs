@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use tierwise_recording::{CallKind, Role};
 
 use crate::constants::{LEAST_TIME_SHARE, PAUSE_NS, WOKEN_NS};
-use crate::timeline::{Segment, SegmentKind, WaitCause};
+use crate::recording_view::RecordingView;
+use crate::timeline::{ThreadSegment, ThreadSegmentKind, WaitCause};
 use crate::transactions::ThreadDependencies;
-use crate::transactions::turns::{RawTurn, Shape};
-use crate::view::View;
-use crate::{Grouping, HotLock};
+use crate::transactions::turns::{RawTurn, TurnShape};
+use crate::{CommitGrouping, HotLock};
 
 /// Least number of waits to fit a number of keys.
 const LEAST_WAITS: usize = 10;
@@ -36,7 +36,7 @@ impl LockWaits {
 }
 
 /// Hot locks; marks the turns that take them. Also the share of time in unexplained waits.
-pub(crate) fn find(
+pub(crate) fn find_hot_locks(
     dependencies: &ThreadDependencies,
     sessions: &mut [Vec<RawTurn<'_>>],
 ) -> (Vec<HotLock>, f64) {
@@ -44,15 +44,15 @@ pub(crate) fn find(
     let times = turns.map(|turn| turn.end_ns() - turn.start_ns());
     let total_ns = times.sum::<u64>().max(1) as f64;
     let (waits, other_ns) = lock_waits(dependencies, sessions);
-    let hot = |(_, waits): &(Shape, LockWaits)| {
+    let hot = |(_, waits): &(TurnShape, LockWaits)| {
         waits.count >= LEAST_WAITS && waits.waited_ns as f64 / total_ns >= LEAST_TIME_SHARE.get()
     };
-    let mut hot: Vec<(Shape, LockWaits)> = waits.into_iter().filter(hot).collect();
+    let mut hot: Vec<(TurnShape, LockWaits)> = waits.into_iter().filter(hot).collect();
     hot.sort_by_key(|(_, waits)| std::cmp::Reverse(waits.waited_ns));
     hot.truncate(MOST_LOCKS);
     let mut locks = Vec::new();
     for (index, (shape, waits)) in hot.into_iter().enumerate() {
-        let (takers, held_ns) = mark(sessions, shape, &waits, index as u16);
+        let (takers, held_ns) = mark_lock_turns(sessions, shape, &waits, index as u16);
         // A taker meets another session's key with a probability of held keys over keys.
         let chance = (waits.count as f64 / takers.max(1) as f64).min(1.0);
         let held_ns = held_ns.saturating_sub(waits.waited_ns) as f64;
@@ -73,17 +73,17 @@ pub(crate) fn find(
 fn lock_waits(
     dependencies: &ThreadDependencies,
     sessions: &[Vec<RawTurn<'_>>],
-) -> (BTreeMap<Shape, LockWaits>, u64) {
+) -> (BTreeMap<TurnShape, LockWaits>, u64) {
     let mut of_thread: BTreeMap<u32, Vec<&RawTurn>> = BTreeMap::new();
     for turn in sessions.iter().flatten() {
         of_thread.entry(turn.thread).or_default().push(turn);
     }
-    let (mut found, mut other_ns) = (BTreeMap::<Shape, LockWaits>::new(), 0);
+    let (mut found, mut other_ns) = (BTreeMap::<TurnShape, LockWaits>::new(), 0);
     for turn in sessions.iter().flatten() {
         let turn_ns = turn.cpu_ns().max(1) as f64;
         let mut before_ns = 0;
         for segment in &turn.segments {
-            if let SegmentKind::Cpu { .. } = segment.kind {
+            if let ThreadSegmentKind::Cpu { .. } = segment.kind {
                 before_ns += segment.time_ns();
             }
             let Some((WaitCause::Thread, state)) = segment.wait() else {
@@ -94,7 +94,7 @@ fn lock_waits(
             }
             let committed = turn.commits.iter().any(|c| c.end_ns <= segment.start_ns);
             let holder = of_thread.get(&state.waker);
-            match holder.and_then(|turns| released(turns, segment.end_ns)) {
+            match holder.and_then(|turns| released_at_commit_end(turns, segment.end_ns)) {
                 Some(over_commit) if !committed => {
                     let waits = found.entry(turn.shape).or_default();
                     waits.count += 1;
@@ -110,7 +110,7 @@ fn lock_waits(
 }
 
 /// Whether the waker released at the end of its commit (true), at its begin (false), or at neither.
-fn released(turns: &[&RawTurn<'_>], time_ns: u64) -> Option<bool> {
+fn released_at_commit_end(turns: &[&RawTurn<'_>], time_ns: u64) -> Option<bool> {
     let after = turns.partition_point(|turn| turn.start_ns() <= time_ns);
     let turn = turns[..after].last()?;
     let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
@@ -127,9 +127,9 @@ fn released(turns: &[&RawTurn<'_>], time_ns: u64) -> Option<bool> {
 
 /// Makes every turn of a shape take the lock; returns how many do, and how long they hold it. A session whose
 /// transactions never end takes none, because it would keep the lock.
-fn mark(
+fn mark_lock_turns(
     sessions: &mut [Vec<RawTurn<'_>>],
-    shape: Shape,
+    shape: TurnShape,
     waits: &LockWaits,
     lock: u16,
 ) -> (usize, u64) {
@@ -143,7 +143,7 @@ fn mark(
                 let at_ns = (turn.cpu_ns() as f64 * before) as u64;
                 turn.locks.push((lock, at_ns));
                 takers += 1;
-                all_held_ns += held_ns(&turns[index..]);
+                all_held_ns += lock_held_ns(&turns[index..]);
             }
         }
     }
@@ -151,7 +151,7 @@ fn mark(
 }
 
 /// From a turn that takes a lock, the first, until its transaction's commit.
-fn held_ns(turns: &[RawTurn<'_>]) -> u64 {
+fn lock_held_ns(turns: &[RawTurn<'_>]) -> u64 {
     let taken = &turns[0];
     let mut same = turns.iter().take_while(|turn| turn.burst == taken.burst);
     let end_ns = same.find(|turn| turn.ends).map_or(taken.end_ns(), |turn| {
@@ -172,7 +172,7 @@ fn held_ns(turns: &[RawTurn<'_>]) -> u64 {
 const MOST_KEPT: usize = 256;
 
 /// A writing turn's activity, in time on a core since it began.
-struct Writing {
+struct WritingTurn {
     /// Until its first sleep, and until its last one.
     slept: Option<(u64, u64)>,
     /// Until it first wrote to the log or journal.
@@ -181,26 +181,26 @@ struct Writing {
 
 /// The lock, if any session writes; marks the turns that take it.
 pub(crate) fn find_database_lock(
-    view: &View<'_>,
+    view: &RecordingView<'_>,
     sessions: &mut [Vec<RawTurn<'_>>],
 ) -> Vec<HotLock> {
     let lock = HotLock {
         name: "the right to write".to_owned(),
         keys: 1,
-        observed_share: slept_share(sessions),
+        observed_share: lock_sleep_share(sessions),
         over_commit: true,
         retry_ns: view.engine.retry_ns.to_vec(),
-        late_ns: late_ns(view.engine.retry_ns, sessions),
+        late_ns: retry_lateness_ns(view.engine.retry_ns, sessions),
     };
     let turns = sessions.iter_mut().flatten();
     let takers = turns.filter(|turn| turn.ends || !turn.commits.is_empty());
-    let taken: Vec<(&mut RawTurn, Writing)> = takers
-        .filter_map(|turn| writing(view, turn).map(|writing| (turn, writing)))
+    let taken: Vec<(&mut RawTurn, WritingTurn)> = takers
+        .filter_map(|turn| writing_turn(view, turn).map(|writing| (turn, writing)))
         .collect();
     if taken.is_empty() {
         return Vec::new();
     }
-    let ahead_ns = ahead_ns(taken.iter().map(|(_, writing)| writing));
+    let ahead_ns = lock_before_write_ns(taken.iter().map(|(_, writing)| writing));
     for (turn, writing) in taken {
         let ran_ns = writing.wrote_ns.saturating_sub(ahead_ns);
         let at_ns = writing.slept.map_or(ran_ns, |slept| slept.0);
@@ -211,8 +211,11 @@ pub(crate) fn find_database_lock(
 
 /// From the first sleep's end to the last one's begin: failed attempts in between are no part of the turn,
 /// because a replay makes its own.
-pub(crate) fn tries(grouping: Grouping, turn: &RawTurn<'_>) -> Option<(u64, u64)> {
-    if grouping != Grouping::Exclusive {
+pub(crate) fn lock_attempts_span(
+    grouping: CommitGrouping,
+    turn: &RawTurn<'_>,
+) -> Option<(u64, u64)> {
+    if grouping != CommitGrouping::Exclusive {
         return None;
     }
     let segments = turn.segments.iter();
@@ -221,34 +224,34 @@ pub(crate) fn tries(grouping: Grouping, turn: &RawTurn<'_>) -> Option<(u64, u64)
     Some((first.end_ns, sleeps.next_back()?.start_ns))
 }
 
-fn writing(view: &View<'_>, turn: &RawTurn<'_>) -> Option<Writing> {
+fn writing_turn(view: &RecordingView<'_>, turn: &RawTurn<'_>) -> Option<WritingTurn> {
     let (mut slept, mut wrote_ns) = (None, None);
     let mut cpu_ns = 0;
     for segment in &turn.segments {
         match segment.kind {
-            SegmentKind::Cpu { .. } => {
+            ThreadSegmentKind::Cpu { .. } => {
                 cpu_ns += segment.end_ns - segment.start_ns;
             }
-            SegmentKind::Wait {
+            ThreadSegmentKind::Wait {
                 cause: WaitCause::Timer,
                 ..
             } => {
                 slept = Some((slept.map_or(cpu_ns, |slept: (u64, u64)| slept.0), cpu_ns));
                 wrote_ns = None;
             }
-            SegmentKind::Call { call, .. } => {
+            ThreadSegmentKind::Call { call, .. } => {
                 let writes = call.kind == CallKind::Write
                     && matches!(view.role(call.file), Some(Role::Log | Role::Doublewrite));
                 wrote_ns = wrote_ns.or(writes.then_some(cpu_ns));
             }
-            SegmentKind::Ready | SegmentKind::Wait { .. } => {}
+            ThreadSegmentKind::Ready | ThreadSegmentKind::Wait { .. } => {}
         }
     }
-    wrote_ns.map(|wrote_ns| Writing { slept, wrote_ns })
+    wrote_ns.map(|wrote_ns| WritingTurn { slept, wrote_ns })
 }
 
 /// Assumed time from taking the lock to the first write, for a session that did not sleep.
-fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
+fn lock_before_write_ns<'a>(all: impl Iterator<Item = &'a WritingTurn>) -> u64 {
     let (mut sum_ns, mut count) = (0, 0);
     for writing in all {
         if let Some((first_ns, last_ns)) = writing.slept {
@@ -261,11 +264,11 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
 
 /// How much later than requested the next attempt came: the kernel's timers have slack, an idle core has to
 /// wake, and the thread runs until its next call.
-fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
+fn retry_lateness_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
     let turns = sessions.iter().flatten();
     let rests = turns.flat_map(|turn| (0..turn.segments.len()).map(|at| &turn.segments[at..]));
     let mut late: Vec<u64> = rests
-        .filter_map(|segments| late_by(retry_ns, segments))
+        .filter_map(|segments| first_sleep_lateness(retry_ns, segments))
         .filter(|&late| late < PAUSE_NS.get())
         .collect();
     late.sort_unstable();
@@ -274,7 +277,7 @@ fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
 }
 
 /// The lateness, if the first of some segments is a sleep.
-fn late_by(retry_ns: &[u64], segments: &[Segment<'_>]) -> Option<u64> {
+fn first_sleep_lateness(retry_ns: &[u64], segments: &[ThreadSegment<'_>]) -> Option<u64> {
     let (sleep, then) = segments.split_first()?;
     if !sleep.waits_for(WaitCause::Timer) {
         return None;
@@ -286,7 +289,7 @@ fn late_by(retry_ns: &[u64], segments: &[Segment<'_>]) -> Option<u64> {
 }
 
 /// Share of the sessions' time spent in these sleeps.
-fn slept_share(sessions: &[Vec<RawTurn<'_>>]) -> f64 {
+fn lock_sleep_share(sessions: &[Vec<RawTurn<'_>>]) -> f64 {
     let (mut slept_ns, mut all_ns) = (0, 0);
     for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
         all_ns += segment.time_ns();

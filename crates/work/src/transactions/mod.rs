@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierwise_recording::{Call, CallKind, State, StateKind, ThreadClass};
 
 use crate::constants::{AT_ONCE_NS, FEW_SHARE, LEAST_TIME_SHARE, WOKEN_NS};
-use crate::rows::Rows;
+use crate::recording_rows::RecordingRows;
+use crate::recording_view::RecordingView;
 use crate::timeline::{WaitCause, wait_cause};
-use crate::view::View;
-use crate::{Disabled, Mechanism, Step};
+use crate::{DisabledMechanisms, Mechanism, Step};
 
 // Dependencies between threads of the engine, as signals and awaits.
 
@@ -34,7 +34,7 @@ pub(crate) struct ThreadDependencies {
 }
 
 impl ThreadDependencies {
-    pub(crate) fn new(view: &View<'_>, disabled: Disabled) -> Self {
+    pub(crate) fn new(view: &RecordingView<'_>, disabled: DisabledMechanisms) -> Self {
         if disabled.has(Mechanism::ThreadDependencies) {
             return Self::default();
         }
@@ -43,7 +43,7 @@ impl ThreadDependencies {
             false => read_dependencies(view),
         };
         let mut found = Self {
-            helpers: helpers(view),
+            helpers: helper_threads(view),
             ..Self::default()
         };
         found.helpers.extend(reads.iter().map(|read| read.helper));
@@ -55,8 +55,8 @@ impl ThreadDependencies {
             for state in view.waits(waiter) {
                 let by_session = view.class(state.waker) == Some(ThreadClass::Session);
                 let by_peer = found.is_helper(state.waker) || (helper && by_session);
-                if by_peer && waits(view, state) {
-                    found.awaited.insert(key(state), number);
+                if by_peer && waits_for_thread(view, state) {
+                    found.awaited.insert(state_key(state), number);
                     found.mark(state.waker, (state.end_ns, false, number));
                     number += 1;
                 }
@@ -90,7 +90,7 @@ impl ThreadDependencies {
 
     /// The signal that a wait is for.
     pub(crate) fn awaited(&self, wait: &State) -> Option<u32> {
-        self.awaited.get(&key(wait)).copied()
+        self.awaited.get(&state_key(wait)).copied()
     }
 
     /// Whether sessions wait for a thread.
@@ -99,19 +99,19 @@ impl ThreadDependencies {
     }
 }
 
-fn key(state: &State) -> (u32, u64, u64) {
+fn state_key(state: &State) -> (u32, u64, u64) {
     (state.thread, state.start_ns, state.end_ns)
 }
 
 /// Whether a thread waited for another, except for its flush of the log: replay recomputes that.
-fn waits(view: &View<'_>, state: &State) -> bool {
+fn waits_for_thread(view: &RecordingView<'_>, state: &State) -> bool {
     state.kind == StateKind::Blocked
         && state.end_ns - state.start_ns >= AT_ONCE_NS.get()
         && wait_cause(view, state) == WaitCause::Thread
 }
 
 /// Background threads that sessions wait for.
-fn helpers(view: &View<'_>) -> BTreeSet<u32> {
+fn helper_threads(view: &RecordingView<'_>) -> BTreeSet<u32> {
     let mut waited_ns: BTreeMap<u32, u64> = BTreeMap::new();
     let mut total_ns = 0;
     for session in view.threads(ThreadClass::Session) {
@@ -119,7 +119,10 @@ fn helpers(view: &View<'_>) -> BTreeSet<u32> {
             let time_ns = state.end_ns - state.start_ns;
             total_ns += time_ns;
             let by_background = view.class(state.waker) == Some(ThreadClass::Background);
-            if by_background && !view.flushes.is_replica(state.waker) && waits(view, state) {
+            if by_background
+                && !view.flushes.is_replica(state.waker)
+                && waits_for_thread(view, state)
+            {
                 *waited_ns.entry(state.waker).or_default() += time_ns;
             }
         }
@@ -148,10 +151,10 @@ struct ReadDependency {
 /// not show the dependency. Rule: a session uses its reads in the order in which they began. When the read
 /// `n` places later begins, the session uses the first; `n` is the largest read-ahead distance that was seen
 /// at a wait, at least 2.
-fn read_dependencies(rows: &Rows<'_>) -> Vec<ReadDependency> {
+fn read_dependencies(rows: &RecordingRows<'_>) -> Vec<ReadDependency> {
     let mut by_session: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
     for helper in rows.threads(ThreadClass::Background) {
-        for (session, read) in reads(rows, helper) {
+        for (session, read) in thread_reads(rows, helper) {
             by_session.entry(session).or_default().push(read);
         }
     }
@@ -167,7 +170,7 @@ fn read_dependencies(rows: &Rows<'_>) -> Vec<ReadDependency> {
     let mut found = Vec::new();
     for (session, mut reads) in by_session {
         reads.sort_unstable_by_key(|read| read.start_ns);
-        let awaited = awaited(rows, session, &reads);
+        let awaited = awaited_reads(rows, session, &reads);
         let ahead = awaited.values().copied().fold(LEAST_AHEAD, usize::max);
         let last_ns = reads.iter().map(|read| read.end_ns).max().unwrap_or(0);
         for (index, read) in reads.iter().enumerate() {
@@ -188,7 +191,7 @@ fn read_dependencies(rows: &Rows<'_>) -> Vec<ReadDependency> {
 }
 
 /// The reads of a thread, each with the session that last woke the thread.
-fn reads<'a>(rows: &Rows<'a>, helper: u32) -> Vec<(u32, &'a Call)> {
+fn thread_reads<'a>(rows: &RecordingRows<'a>, helper: u32) -> Vec<(u32, &'a Call)> {
     let wakings = rows.waits(helper);
     let mut wakings = wakings
         .filter(|state| rows.class(state.waker) == Some(ThreadClass::Session))
@@ -207,7 +210,11 @@ fn reads<'a>(rows: &Rows<'a>, helper: u32) -> Vec<(u32, &'a Call)> {
 
 /// Reads that their session waited for, by index, and the number of reads begun from each on during that
 /// wait.
-fn awaited(rows: &Rows<'_>, session: u32, reads: &[&Call]) -> BTreeMap<usize, usize> {
+fn awaited_reads(
+    rows: &RecordingRows<'_>,
+    session: u32,
+    reads: &[&Call],
+) -> BTreeMap<usize, usize> {
     let waits = rows.waits(session);
     waits
         .filter_map(|state| {

@@ -6,54 +6,56 @@ use std::collections::BTreeMap;
 use tierwise_recording::Role;
 
 use crate::constants::{FEW_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
-use crate::rows::{Rows, cpu_ns};
-use crate::storage::sample;
-use crate::timeline::{SegmentKind, WaitCause, role_of_use, wait_use};
+use crate::recording_rows::{RecordingRows, running_ns};
+use crate::recording_view::RecordingView;
+use crate::storage::evenly_sampled;
+use crate::timeline::{ThreadSegmentKind, WaitCause, role_of_use, wait_time_use};
+use crate::transactions::boundaries::are_few_transactions;
 use crate::transactions::sessions::active_span;
 use crate::transactions::turns::RawTurn;
-use crate::view::View;
-use crate::{Observed, TimeCategory};
+use crate::{ObservedFigures, TimeCategory};
 
 /// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.
 const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
 const STUDENT_MANY: f64 = 2.1;
 
-pub(crate) fn observed(
-    view: &View<'_>,
+pub(crate) fn observed_figures(
+    view: &RecordingView<'_>,
     sessions: &[Vec<RawTurn<'_>>],
-    counted: Option<Counted>,
-) -> Observed {
+    counted: Option<CountedTransactions>,
+) -> ObservedFigures {
     let span_ns = view.span_ns();
-    let measured = rate_ratio(view);
+    let measured = recorded_rate_ratio(view);
     let ratio = measured.unwrap_or(1.0);
     let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
     let turns = || sessions.iter().flatten();
     let ends = turns().filter(|turn| turn.ends).count();
+    let seen = turns().filter(|turn| turn.ends && !turn.even).count();
     let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions));
-    let latencies = latencies(sessions).into_iter();
+    let latencies = transaction_latencies(sessions).into_iter();
     let latencies = latencies.map(|latency_ns| (latency_ns as f64 * ratio.min(1.0)) as u64);
-    let mut latencies_ns = sample(latencies.collect());
+    let mut latencies_ns = evenly_sampled(latencies.collect());
     latencies_ns.sort_unstable();
     let active = active_span(view, sessions);
-    let times = time_uses(view, sessions);
+    let times = session_time_uses(view, sessions);
     let waits = times
         .iter()
         .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && **time_ns > 0);
-    Observed {
+    ObservedFigures {
         span_ns,
         active_ns: active.map_or(0, |(from_ns, to_ns)| view.in_bursts_ns(from_ns, to_ns)),
         whole: view.is_whole(),
         turns_per_s: per_s(turns().count()),
         counted_per_shown,
-        sliced: counted_per_shown.is_none() && turns().all(|turn| turn.even),
+        sliced: counted_per_shown.is_none() && are_few_transactions(seen, ends),
         transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
         latencies_ns,
-        commits_per_flush: commits(sessions) as f64 / view.flushes.all.len().max(1) as f64,
-        busy_share: busy_share(view),
+        commits_per_flush: all_commits(sessions) as f64 / view.flushes.all.len().max(1) as f64,
+        busy_share: busy_processor_share(view),
         rate_ratio: measured,
-        cpu_ratio: cpu_ratio(view),
-        arrive: arrive(view, sessions),
-        shares: shares(&times),
+        cpu_ratio: recorded_cpu_ratio(view),
+        arrive: arrives_by_schedule(view, sessions),
+        shares: category_shares(&times),
         waits: waits
             .map(|(&(what, role), &time_ns)| (what, role, time_ns))
             .collect(),
@@ -61,7 +63,7 @@ pub(crate) fn observed(
 }
 
 /// Commits of all sessions, visible and invisible.
-pub(crate) fn commits(sessions: &[Vec<RawTurn<'_>>]) -> usize {
+pub(crate) fn all_commits(sessions: &[Vec<RawTurn<'_>>]) -> usize {
     let turns = sessions.iter().flatten();
     turns
         .map(|turn| turn.commits.len() + usize::from(turn.hidden_commit_ns.is_some()))
@@ -69,7 +71,7 @@ pub(crate) fn commits(sessions: &[Vec<RawTurn<'_>>]) -> usize {
 }
 
 /// From the first request of each transaction until its reply.
-fn latencies(sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
+fn transaction_latencies(sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
     let mut latencies = Vec::new();
     for turns in sessions {
         let mut begin = None;
@@ -89,9 +91,9 @@ fn latencies(sessions: &[Vec<RawTurn<'_>>]) -> Vec<u64> {
 }
 
 /// Processor time of all recorded threads, of the servers of emulated disks and of others.
-fn busy_share(rows: &Rows<'_>) -> f64 {
+fn busy_processor_share(rows: &RecordingRows<'_>) -> f64 {
     let about = &rows.recording.about;
-    let busy_ns = cpu_ns(&rows.recording.states);
+    let busy_ns = running_ns(&rows.recording.states);
     let cores = f64::from(about.machine.cores.max(1));
     let server_ns = rows.storage_cpu_ns(|used| used.server_ns);
     let share = (busy_ns as f64 + server_ns as f64) / (cores * rows.span_ns().max(1) as f64);
@@ -99,16 +101,18 @@ fn busy_share(rows: &Rows<'_>) -> f64 {
 }
 
 /// The sessions' time by category, and the role of the file where one was waited for.
-type TimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
+type SessionTimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
 
-fn time_uses(view: &View<'_>, sessions: &[Vec<RawTurn<'_>>]) -> TimeUses {
-    let mut times = TimeUses::new();
+fn session_time_uses(view: &RecordingView<'_>, sessions: &[Vec<RawTurn<'_>>]) -> SessionTimeUses {
+    let mut times = SessionTimeUses::new();
     for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
         let what = match segment.kind {
-            SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
-            SegmentKind::Ready => (TimeCategory::Runnable, None),
-            SegmentKind::Wait { cause, state } => {
-                let found = wait_use(view, state, cause);
+            ThreadSegmentKind::Cpu { .. } | ThreadSegmentKind::Call { .. } => {
+                (TimeCategory::Cpu, None)
+            }
+            ThreadSegmentKind::Ready => (TimeCategory::Runnable, None),
+            ThreadSegmentKind::Wait { cause, state } => {
+                let found = wait_time_use(view, state, cause);
                 (found.0, role_of_use(view, found))
             }
         };
@@ -118,7 +122,7 @@ fn time_uses(view: &View<'_>, sessions: &[Vec<RawTurn<'_>>]) -> TimeUses {
 }
 
 /// Share of the sessions' time of each category.
-fn shares(times: &TimeUses) -> Vec<(String, f64)> {
+fn category_shares(times: &SessionTimeUses) -> Vec<(String, f64)> {
     let total = times.values().sum::<u64>().max(1) as f64;
     let of = |category: TimeCategory| {
         let times = times.iter().filter(|((what, _), _)| *what == category);
@@ -131,7 +135,7 @@ fn shares(times: &TimeUses) -> Vec<(String, f64)> {
 
 /// Transactions of a whole recording, counted without tracing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CountedTransactions {
     transactions: f64,
     /// Bursts' share of the time.
     bursts: f64,
@@ -139,15 +143,15 @@ pub(crate) struct Counted {
     slowed: Option<f64>,
 }
 
-impl Counted {
+impl CountedTransactions {
     /// The count in a recording; none if it has none.
-    pub(crate) fn of(rows: &Rows<'_>) -> Option<Self> {
+    pub(crate) fn of(rows: &RecordingRows<'_>) -> Option<Self> {
         let about = &rows.recording.about;
         let bursts = (rows.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
         Some(Self {
             transactions: about.transactions? as f64,
             bursts: Some(bursts).filter(|share| share.is_finite())?,
-            slowed: rate_ratio(rows),
+            slowed: recorded_rate_ratio(rows),
         })
     }
 
@@ -165,7 +169,7 @@ impl Counted {
     /// read-only requests are known by their number alone. Otherwise the count is used if it differs by more
     /// than the bursts differ among themselves, and by more than recording may have slowed them: the turns
     /// then miss some transactions.
-    fn per_shown(&self, rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<f64> {
+    fn per_shown(&self, rows: &RecordingRows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<f64> {
         let mut ends = vec![0.0; rows.recording.about.bursts.len()];
         for turn in sessions.iter().flatten().filter(|turn| turn.ends) {
             ends[turn.burst as usize] += 1.0;
@@ -180,33 +184,33 @@ impl Counted {
         }
         let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
         let off = (slowest - 1.0).max(1.0 - each);
-        (off > FEW_SHARE.get().max(chance(rows, &ends)?)).then_some(each)
+        (off > FEW_SHARE.get().max(burst_chance_error(rows, &ends)?)).then_some(each)
     }
 }
 
 /// Rate with recording over the rate without, if that is known. Above 1 where more work fell into the bursts by chance.
-fn rate_ratio(rows: &Rows<'_>) -> Option<f64> {
+fn recorded_rate_ratio(rows: &RecordingRows<'_>) -> Option<f64> {
     let cost = rows.recording.about.cost.as_ref()?;
-    let ratio = informative(cost.rate_ratio, (cost.rate_ratio_low, cost.rate_ratio_high))?;
+    let ratio = informative_ratio(cost.rate_ratio, (cost.rate_ratio_low, cost.rate_ratio_high))?;
     let least = RECORDED_LEAST_RATIO.get();
     Some(ratio.clamp(least, 1.0 / least))
 }
 
 /// Processor time for a wait with recording over that without, if that is known. Below 1 by chance alone.
-fn cpu_ratio(rows: &Rows<'_>) -> Option<f64> {
+fn recorded_cpu_ratio(rows: &RecordingRows<'_>) -> Option<f64> {
     let cost = rows.recording.about.cost.as_ref()?;
-    let ratio = informative(cost.cpu_ratio, (cost.cpu_ratio_low, cost.cpu_ratio_high))?;
+    let ratio = informative_ratio(cost.cpu_ratio, (cost.cpu_ratio_low, cost.cpu_ratio_high))?;
     Some(ratio.clamp(1.0, 1.0 / RECORDED_LEAST_RATIO.get()))
 }
 
 /// A ratio whose interval says something.
-fn informative(ratio: f64, (low, high): (f64, f64)) -> Option<f64> {
+fn informative_ratio(ratio: f64, (low, high): (f64, f64)) -> Option<f64> {
     (low > 0.0 && high <= RECORDED_MOST_WIDTH.get() * low).then_some(ratio)
 }
 
 /// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
 /// None for a single burst.
-fn chance(rows: &Rows<'_>, ends: &[f64]) -> Option<f64> {
+fn burst_chance_error(rows: &RecordingRows<'_>, ends: &[f64]) -> Option<f64> {
     if rows.is_whole() {
         let shown = ends.iter().sum::<f64>();
         return Some(STUDENT_MANY / shown.sqrt());
@@ -251,7 +255,7 @@ const BELIEVED_LN: f64 = 3.0;
 
 /// What a session begins to be at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum SessionState {
     Idle,
     /// Within a transaction that began then.
     Begins,
@@ -260,14 +264,14 @@ enum State {
 }
 
 /// When a session's state changed, and to which.
-type Change = (u64, State);
+type SessionStateChange = (u64, SessionState);
 
 /// Whether transactions arrive by a schedule.
-pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
+pub(crate) fn arrives_by_schedule(rows: &RecordingRows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
     let mut bursts = vec![Vec::new(); rows.recording.about.bursts.len()];
     let mut pauses = Vec::new();
     for turns in sessions {
-        add_session(&mut bursts, &mut pauses, turns);
+        add_session_changes(&mut bursts, &mut pauses, turns);
     }
     if pauses.len() < LEAST_BEGINS {
         return false;
@@ -280,11 +284,15 @@ pub(crate) fn arrive(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> bool {
     }
     let spans = rows.recording.about.bursts.iter();
     let spans = spans.map(|burst| (burst.start_ns, burst.end_ns));
-    odds_ln(spans.zip(bursts), sessions.len()) > BELIEVED_LN
+    schedule_log_odds(spans.zip(bursts), sessions.len()) > BELIEVED_LN
 }
 
 /// Adds when a session became idle and busy, and its pauses. It is idle at first.
-fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[RawTurn<'_>]) {
+fn add_session_changes(
+    bursts: &mut [Vec<SessionStateChange>],
+    pauses_ns: &mut Vec<f64>,
+    turns: &[RawTurn<'_>],
+) {
     let mut burst = None;
     let (mut idle, mut since_ns) = (true, None);
     for turn in turns {
@@ -298,7 +306,11 @@ fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[Ra
             continue;
         }
         if idle {
-            let to = if first { State::Busy } else { State::Begins };
+            let to = if first {
+                SessionState::Busy
+            } else {
+                SessionState::Begins
+            };
             changes.push((time_ns, to));
             let paused = since_ns.take();
             pauses_ns.extend(paused.map(|since_ns| time_ns.saturating_sub(since_ns) as f64));
@@ -306,7 +318,7 @@ fn add_session(bursts: &mut [Vec<Change>], pauses_ns: &mut Vec<f64>, turns: &[Ra
         }
         if turn.ends && turn.reply_ns.is_some() {
             let time_ns = turn.replied_ns();
-            changes.push((time_ns, State::Idle));
+            changes.push((time_ns, SessionState::Idle));
             (idle, since_ns) = (true, Some(time_ns));
         }
     }
@@ -319,7 +331,10 @@ fn awaits_its_client(turn: &RawTurn<'_>) -> bool {
 }
 
 /// Logarithm of the odds of a schedule over pauses: for each begin, of its likelihood under either.
-fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Vec<Change>)>, sessions: usize) -> f64 {
+fn schedule_log_odds(
+    bursts: impl Iterator<Item = ((u64, u64), Vec<SessionStateChange>)>,
+    sessions: usize,
+) -> f64 {
     let (mut begins, mut logs) = (0.0, 0.0);
     let (mut open_ns, mut idle_ns) = (0.0, 0.0);
     for ((start_ns, end_ns), mut changes) in bursts {
@@ -334,9 +349,9 @@ fn odds_ln(bursts: impl Iterator<Item = ((u64, u64), Vec<Change>)>, sessions: us
             pass(idle, at_ns, time_ns);
             at_ns = time_ns;
             match to {
-                State::Idle => idle = (idle + 1.0).min(sessions as f64),
+                SessionState::Idle => idle = (idle + 1.0).min(sessions as f64),
                 to => {
-                    if to == State::Begins {
+                    if to == SessionState::Begins {
                         (begins, logs) = (begins + 1.0, logs + idle.max(1.0).ln());
                     }
                     idle = (idle - 1.0).max(0.0);
@@ -366,7 +381,7 @@ mod tests {
 
     #[test]
     fn bursts_that_recording_slows_hold_fewer() {
-        let counted = |bursts, slowed| Counted {
+        let counted = |bursts, slowed| CountedTransactions {
             transactions: 1_000.0,
             bursts,
             slowed,
@@ -406,10 +421,13 @@ mod tests {
             if ends_ns > 10 * SECOND_NS {
                 break;
             }
-            changes.extend([(begins_ns, State::Begins), (ends_ns, State::Idle)]);
+            changes.extend([
+                (begins_ns, SessionState::Begins),
+                (ends_ns, SessionState::Idle),
+            ]);
             free_ns[session] = next_ns(&mut draw, ends_ns);
         }
-        odds_ln([((0, 10 * SECOND_NS), changes)].into_iter(), SESSIONS)
+        schedule_log_odds([((0, 10 * SECOND_NS), changes)].into_iter(), SESSIONS)
     }
 
     #[test]
@@ -430,6 +448,6 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_not_believed() {
-        assert_eq!(odds_ln(std::iter::empty(), 4), 0.0);
+        assert_eq!(schedule_log_odds(std::iter::empty(), 4), 0.0);
     }
 }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierwise_recording::{State, StateKind, ThreadClass};
 
 use crate::constants::{CHANCE_SHARE, EXCEPTIONS_SHARE};
-use crate::rows::Rows;
-use crate::timeline::{Segment, WaitCause, segments_of};
-use crate::transactions::turns::{RawTurn, turns_of};
-use crate::view::View;
+use crate::recording_rows::RecordingRows;
+use crate::recording_view::RecordingView;
+use crate::timeline::{ThreadSegment, WaitCause, thread_segments};
+use crate::transactions::turns::{RawTurn, cut_into_turns};
 
 /// Work with at least this many transactions counts as steady, else as done once.
 pub const STEADY_TRANSACTIONS: usize = 40;
@@ -32,7 +32,7 @@ impl RawSession<'_> {
     }
 }
 
-pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
+pub(crate) fn raw_sessions<'a>(view: &RecordingView<'a>) -> Vec<RawSession<'a>> {
     let threads = view.threads(ThreadClass::Session);
     let mut threads: Vec<(u64, u64, u32)> = threads
         .filter(|&thread| !view.flushes.is_replica(thread))
@@ -44,8 +44,9 @@ pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
     threads.sort_by_key(|&(from_ns, ..)| from_ns);
     let mut sessions: Vec<RawSession> = Vec::new();
     for (from_ns, until_ns, thread) in threads {
-        let segments = segments_of(view, thread).into_iter();
-        let turns = segments.flat_map(|(burst, segments)| turns_of(view, thread, burst, segments));
+        let segments = thread_segments(view, thread).into_iter();
+        let turns =
+            segments.flat_map(|(burst, segments)| cut_into_turns(view, thread, burst, segments));
         let mut ended = sessions.iter_mut();
         match ended.find(|session| session.until_ns <= from_ns) {
             Some(session) => {
@@ -59,13 +60,13 @@ pub(crate) fn raw_sessions<'a>(view: &View<'a>) -> Vec<RawSession<'a>> {
             }),
         }
     }
-    drop_lookers_on(&mut sessions);
+    drop_idle_sessions(&mut sessions);
     sessions
 }
 
 /// Drops sessions that do next to nothing while others work: their time is their client's, not the work's.
-fn drop_lookers_on(sessions: &mut Vec<RawSession<'_>>) {
-    let busy: Vec<u64> = sessions.iter().map(busy_ns).collect();
+fn drop_idle_sessions(sessions: &mut Vec<RawSession<'_>>) {
+    let busy: Vec<u64> = sessions.iter().map(session_busy_ns).collect();
     let mean_ns = busy.iter().sum::<u64>() as f64 / busy.len().max(1) as f64;
     let busiest_ns = busy.iter().copied().max().unwrap_or(0) as f64;
     let mut busy = busy.into_iter();
@@ -82,20 +83,20 @@ fn drop_lookers_on(sessions: &mut Vec<RawSession<'_>>) {
 /// Time of a session without its waits for its client, for a timer, or for what the recording does not explain: a
 /// library's caller waits so for the threads that it started. Without commits, also without waits for other threads: a
 /// library's timer thread sleeps until the program ends it.
-fn busy_ns(session: &RawSession<'_>) -> u64 {
+fn session_busy_ns(session: &RawSession<'_>) -> u64 {
     use WaitCause::{Client, Other, Thread, Timer};
     let commits = session.commits();
-    let idle = |segment: &Segment<'_>| match segment.wait() {
+    let idle = |segment: &ThreadSegment<'_>| match segment.wait() {
         Some((Client | Timer | Other, _)) => true,
         Some((Thread, _)) => !commits,
         _ => false,
     };
     let segments = session.turns.iter().flat_map(|turn| &turn.segments);
     let busy = segments.filter(|segment| !idle(segment));
-    busy.map(Segment::time_ns).sum()
+    busy.map(ThreadSegment::time_ns).sum()
 }
 
-struct Stretch {
+struct BusyStretch {
     from_ns: u64,
     to_ns: u64,
     busy_ns: u64,
@@ -103,21 +104,26 @@ struct Stretch {
 
 /// First and last instant at which a session did more than wait for its client or its next session, without small work
 /// far from the rest; none if none did.
-pub(crate) fn active_span(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
-    let stretches = stretches(rows, sessions);
+pub(crate) fn active_span(
+    rows: &RecordingRows<'_>,
+    sessions: &[Vec<RawTurn<'_>>],
+) -> Option<(u64, u64)> {
+    let stretches = busy_stretches(rows, sessions);
     let busy_ns: u64 = stretches.iter().map(|stretch| stretch.busy_ns).sum();
     let least_ns = busy_ns as f64 * LEAST_JOB_SHARE;
-    let matters = |stretch: &Stretch| stretch.busy_ns as f64 >= least_ns;
+    let matters = |stretch: &BusyStretch| stretch.busy_ns as f64 >= least_ns;
     let first = stretches.iter().position(matters)?;
     let last = stretches.iter().rposition(matters)?;
     Some((stretches[first].from_ns, stretches[last].to_ns))
 }
 
-fn stretches(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<Stretch> {
+fn busy_stretches(rows: &RecordingRows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<BusyStretch> {
     let segments = sessions.iter().flatten().flat_map(|turn| &turn.segments);
-    let mut active: Vec<&Segment> = segments.filter(|segment| !is_idle(rows, segment)).collect();
+    let mut active: Vec<&ThreadSegment> = segments
+        .filter(|segment| !is_idle_segment(rows, segment))
+        .collect();
     active.sort_by_key(|segment| segment.start_ns);
-    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut stretches: Vec<BusyStretch> = Vec::new();
     for segment in active {
         let (from_ns, to_ns) = (segment.start_ns, segment.end_ns);
         match stretches.last_mut() {
@@ -125,7 +131,7 @@ fn stretches(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<Stretch> {
                 last.to_ns = last.to_ns.max(to_ns);
                 last.busy_ns += segment.time_ns();
             }
-            _ => stretches.push(Stretch {
+            _ => stretches.push(BusyStretch {
                 from_ns,
                 to_ns,
                 busy_ns: segment.time_ns(),
@@ -136,13 +142,15 @@ fn stretches(rows: &Rows<'_>, sessions: &[Vec<RawTurn<'_>>]) -> Vec<Stretch> {
 }
 
 /// Leaves out what lies before and after that span.
-pub(crate) fn trim(sessions: &mut [Vec<RawTurn<'_>>], (first_ns, last_ns): (u64, u64)) {
+pub(crate) fn trim_to_span(sessions: &mut [Vec<RawTurn<'_>>], (first_ns, last_ns): (u64, u64)) {
     for turns in sessions {
         for turn in turns.iter_mut() {
             // A call is a segment without a length: one at the edge of the span belongs to it.
-            let early =
-                |segment: &&Segment| segment.end_ns <= first_ns && segment.start_ns < first_ns;
-            let late = |segment: &&Segment| segment.start_ns >= last_ns && segment.end_ns > last_ns;
+            let early = |segment: &&ThreadSegment| {
+                segment.end_ns <= first_ns && segment.start_ns < first_ns
+            };
+            let late =
+                |segment: &&ThreadSegment| segment.start_ns >= last_ns && segment.end_ns > last_ns;
             let before = turn.segments.iter().take_while(early).count();
             let rest = turn.segments[before..].iter().rev();
             let after = rest.take_while(late).count();
@@ -160,7 +168,7 @@ pub(crate) fn trim(sessions: &mut [Vec<RawTurn<'_>>], (first_ns, last_ns): (u64,
 
 /// Whether a segment may be idle time: a wait for the client, for nothing that the recording explains, or for the first
 /// thread of the server, which gives connections to idle threads.
-fn is_idle(rows: &Rows<'_>, segment: &Segment<'_>) -> bool {
+fn is_idle_segment(rows: &RecordingRows<'_>, segment: &ThreadSegment<'_>) -> bool {
     match segment.wait() {
         Some((WaitCause::Client | WaitCause::Other, _)) => true,
         Some((WaitCause::Thread, state)) => {
@@ -176,7 +184,7 @@ fn is_idle(rows: &Rows<'_>, segment: &Segment<'_>) -> bool {
 // What a client on the same machine did while its session waited for it, and on which thread.
 
 /// The client thread that served a session; none if it was not recorded, or several did in turn.
-pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
+pub(crate) fn client_thread_of(rows: &RecordingRows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
     for segment in turns.iter().flat_map(|turn| &turn.segments) {
         if let Some((WaitCause::Client, state)) = segment.wait() {
@@ -192,7 +200,7 @@ pub(crate) fn thread_of(rows: &Rows<'_>, turns: &[RawTurn<'_>]) -> Option<u32> {
 
 /// The instants of the requests of each client's thread, which end sessions' waits, in order: one thread may serve
 /// several sessions in turn.
-pub(crate) struct Clients {
+pub(crate) struct ClientThreadRequests {
     requests: BTreeMap<u32, Vec<u64>>,
     /// Sessions of each client's thread.
     sessions: BTreeMap<u32, u32>,
@@ -200,8 +208,8 @@ pub(crate) struct Clients {
     counted_ns: BTreeMap<u32, u64>,
 }
 
-impl Clients {
-    pub(crate) fn new(rows: &Rows<'_>) -> Self {
+impl ClientThreadRequests {
+    pub(crate) fn new(rows: &RecordingRows<'_>) -> Self {
         let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut sessions: BTreeMap<u32, u32> = BTreeMap::new();
         for session in rows.threads(ThreadClass::Session) {
@@ -230,17 +238,17 @@ impl Clients {
     /// core runs before it, and has sent its next request when the session continues: there is no wait to see.
     pub(crate) fn beside(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &RecordingRows<'_>,
         client: Option<u32>,
         (from_ns, to_ns): (u64, u64),
-    ) -> Option<ClientTime> {
+    ) -> Option<ClientThreadTime> {
         let client = client.filter(|client| self.sessions.get(client) == Some(&1))?;
-        let cpu_ns = between(rows.states(client), from_ns, to_ns).cpu_ns;
+        let cpu_ns = client_time_between(rows.states(client), from_ns, to_ns).cpu_ns;
         if cpu_ns == 0 {
             return None;
         }
         self.counted_ns.insert(client, to_ns);
-        Some(ClientTime { cpu_ns, away_ns: 0 })
+        Some(ClientThreadTime { cpu_ns, away_ns: 0 })
     }
 
     /// When a client's thread began to serve the session that it woke at an instant: after its previous
@@ -258,11 +266,16 @@ impl Clients {
     /// has no session to serve: the session thought until its thread last slept. All processor time of the thread
     /// since its previous request belongs to this one, also what it ran while the session still worked: it sends,
     /// looks for replies, and wakes before its session waits.
-    pub(crate) fn part(&self, rows: &Rows<'_>, wait: &State, own: Option<u32>) -> ClientTime {
+    pub(crate) fn part(
+        &self,
+        rows: &RecordingRows<'_>,
+        wait: &State,
+        own: Option<u32>,
+    ) -> ClientThreadTime {
         if rows.class(wait.waker) != Some(ThreadClass::Client) {
-            return ClientTime {
+            return ClientThreadTime {
                 away_ns: wait.end_ns - wait.start_ns,
-                ..ClientTime::default()
+                ..ClientThreadTime::default()
             };
         }
         let turned_ns = self.turned_to(wait.waker, wait.end_ns);
@@ -273,11 +286,11 @@ impl Clients {
             .min(wait.end_ns);
         let from_ns = turned_ns.clamp(wait.start_ns, wait.end_ns);
         let states = rows.states(wait.waker);
-        let mut part = between(states, from_ns, wait.end_ns);
-        part.cpu_ns = between(states, turned_ns, wait.end_ns).cpu_ns;
+        let mut part = client_time_between(states, from_ns, wait.end_ns);
+        part.cpu_ns = client_time_between(states, turned_ns, wait.end_ns).cpu_ns;
         let queued = own == Some(wait.waker) && part.away_ns == 0;
         let away_until_ns = match queued {
-            true => slept_until(states, wait.start_ns, from_ns),
+            true => client_slept_until(states, wait.start_ns, from_ns),
             false => from_ns,
         };
         part.away_ns += away_until_ns - wait.start_ns;
@@ -286,14 +299,14 @@ impl Clients {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct ClientTime {
+pub(crate) struct ClientThreadTime {
     pub(crate) cpu_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
 }
 
 /// When a client's thread last slept between two instants; at first, if it did not.
-fn slept_until(states: &[State], from_ns: u64, to_ns: u64) -> u64 {
+fn client_slept_until(states: &[State], from_ns: u64, to_ns: u64) -> u64 {
     let after = states.partition_point(|state| state.start_ns < to_ns);
     let before = states[..after].iter().rev();
     let mut sleeps = before.filter(|state| state.kind == StateKind::Blocked);
@@ -303,9 +316,9 @@ fn slept_until(states: &[State], from_ns: u64, to_ns: u64) -> u64 {
 }
 
 /// Activity of a client's thread between two instants.
-fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
+fn client_time_between(states: &[State], from_ns: u64, to_ns: u64) -> ClientThreadTime {
     let first = states.partition_point(|state| state.end_ns <= from_ns);
-    let mut part = ClientTime::default();
+    let mut part = ClientThreadTime::default();
     let mut seen_ns = 0;
     let states = states[first..].iter();
     for state in states.take_while(|state| state.start_ns < to_ns) {
@@ -326,25 +339,25 @@ mod tests {
     use tierwise_recording::{Recording, State, StateKind};
 
     use super::*;
-    use crate::rows::state;
-    use crate::timeline::SegmentKind;
-    use crate::transactions::turns::SeenCommit;
+    use crate::recording_rows::test_state;
+    use crate::timeline::ThreadSegmentKind;
+    use crate::transactions::turns::VisibleCommit;
 
     fn span(sessions: &[Vec<RawTurn<'_>>]) -> Option<(u64, u64)> {
-        active_span(&Rows::new(&Recording::default()), sessions)
+        active_span(&RecordingRows::new(&Recording::default()), sessions)
     }
 
-    const STATE: State = state(0, (0, 0), StateKind::Blocked);
+    const STATE: State = test_state(0, (0, 0), StateKind::Blocked);
 
-    fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> Segment<'static> {
+    fn segment(start_ns: u64, end_ns: u64, cause: Option<WaitCause>) -> ThreadSegment<'static> {
         let kind = match cause {
-            Some(cause) => SegmentKind::Wait {
+            Some(cause) => ThreadSegmentKind::Wait {
                 cause,
                 state: &STATE,
             },
-            None => SegmentKind::Cpu { waited: false },
+            None => ThreadSegmentKind::Cpu { waited: false },
         };
-        Segment {
+        ThreadSegment {
             start_ns,
             end_ns,
             kind,
@@ -353,13 +366,13 @@ mod tests {
 
     #[test]
     fn idle_time_around_a_job_is_left_out() {
-        let turn = |segments: Vec<Segment<'static>>, commits| RawTurn {
+        let turn = |segments: Vec<ThreadSegment<'static>>, commits| RawTurn {
             segments,
             commits,
             ..RawTurn::default()
         };
         let client = Some(WaitCause::Client);
-        let commit = SeenCommit {
+        let commit = VisibleCommit {
             segment: 2,
             start_ns: 14,
             end_ns: 16,
@@ -378,7 +391,7 @@ mod tests {
         ]];
         let found = span(&sessions).unwrap();
         assert_eq!(found, (10, 16));
-        trim(&mut sessions, found);
+        trim_to_span(&mut sessions, found);
         assert_eq!(sessions[0].len(), 1);
         let left = &sessions[0][0];
         assert_eq!((left.segments.len(), left.commits[0].segment), (2, 1));
@@ -396,7 +409,7 @@ mod tests {
                 ..RawTurn::default()
             }],
         };
-        let commit = SeenCommit {
+        let commit = VisibleCommit {
             segment: 0,
             start_ns: 0,
             end_ns: 1000,
@@ -408,7 +421,7 @@ mod tests {
             session("timer", vec![segment(0, 1, None), until_the_end], vec![]),
             session("reads", vec![segment(0, 100, None)], vec![]),
         ];
-        drop_lookers_on(&mut sessions);
+        drop_idle_sessions(&mut sessions);
         let left: Vec<&str> = sessions
             .iter()
             .map(|session| session.name.as_str())
@@ -430,7 +443,7 @@ mod tests {
         ]];
         let found = span(&sessions).unwrap();
         assert_eq!(found, (3 * S, 5 * S));
-        trim(&mut sessions, found);
+        trim_to_span(&mut sessions, found);
         assert_eq!(sessions[0].len(), 1);
         let near = [vec![
             turn(0, 1000),
@@ -443,13 +456,13 @@ mod tests {
     #[test]
     fn processor_time_and_sleep_of_a_thread_are_told_apart() {
         let states = [
-            state(1, (0, 30), StateKind::Cpu),
-            state(1, (30, 40), StateKind::Runnable),
-            state(1, (40, 90), StateKind::Blocked),
-            state(1, (90, 100), StateKind::Cpu),
+            test_state(1, (0, 30), StateKind::Cpu),
+            test_state(1, (30, 40), StateKind::Runnable),
+            test_state(1, (40, 90), StateKind::Blocked),
+            test_state(1, (90, 100), StateKind::Cpu),
         ];
-        let found = between(&states, 20_000, 95_000);
-        let expected = ClientTime {
+        let found = client_time_between(&states, 20_000, 95_000);
+        let expected = ClientThreadTime {
             cpu_ns: 15_000,
             away_ns: 50_000,
         };

@@ -2,24 +2,26 @@
 
 use tierwise_recording::{Call, CallKind, Role, State, TransactionStatus};
 
-use crate::Grouping;
+use crate::CommitGrouping;
 use crate::constants::{AT_ONCE_NS, EVEN_TURN_NS, WOKEN_NS};
 use crate::engines::FlushSharing;
-use crate::log::is_header;
-use crate::rows::{Rows, makes_durable};
-use crate::timeline::{Segment, SegmentKind, WaitCause, cpu_ns, split_at};
-use crate::view::View;
+use crate::log::writes_log_header;
+use crate::recording_rows::{RecordingRows, makes_durable};
+use crate::recording_view::RecordingView;
+use crate::timeline::{
+    ThreadSegment, ThreadSegmentKind, WaitCause, segments_cpu_ns, split_segments_at,
+};
 
 /// Bytes received and sent: a turn as seen from outside.
-pub(crate) type Shape = (u64, u64);
+pub(crate) type TurnShape = (u64, u64);
 
 /// One turn before it becomes steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RawTurn<'a> {
     pub(crate) thread: u32,
     pub(crate) burst: u32,
-    pub(crate) segments: Vec<Segment<'a>>,
-    pub(crate) shape: Shape,
+    pub(crate) segments: Vec<ThreadSegment<'a>>,
+    pub(crate) shape: TurnShape,
     /// Transaction status in the last reply; none if the reply was not examined.
     pub(crate) status: Option<TransactionStatus>,
     /// When the reply was sent.
@@ -32,7 +34,7 @@ pub(crate) struct RawTurn<'a> {
     pub(crate) ping: bool,
     /// Whether it was cut at an even interval, as there were neither requests nor commits.
     pub(crate) even: bool,
-    pub(crate) commits: Vec<SeenCommit>,
+    pub(crate) commits: Vec<VisibleCommit>,
     /// Whether a transaction ends with it.
     pub(crate) ends: bool,
     /// Time on the core after which it commits invisibly.
@@ -51,11 +53,11 @@ impl<'a> RawTurn<'a> {
     }
 
     pub(crate) fn cpu_ns(&self) -> u64 {
-        cpu_ns(&self.segments)
+        segments_cpu_ns(&self.segments)
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = &'a Call> {
-        self.segments.iter().filter_map(Segment::call)
+        self.segments.iter().filter_map(ThreadSegment::call)
     }
 
     /// When the session began to wait for its client's next request.
@@ -69,11 +71,11 @@ impl<'a> RawTurn<'a> {
 }
 
 /// Cuts of one burst's segments, with the data seen up to each.
-pub(crate) fn turns_of<'a>(
-    view: &View<'a>,
+pub(crate) fn cut_into_turns<'a>(
+    view: &RecordingView<'a>,
     thread: u32,
     burst: u32,
-    segments: Vec<Segment<'a>>,
+    segments: Vec<ThreadSegment<'a>>,
 ) -> Vec<RawTurn<'a>> {
     let served = segments.iter().any(|segment| {
         let talks = |call| view.received(call) || view.sent(call);
@@ -81,10 +83,10 @@ pub(crate) fn turns_of<'a>(
     });
     let (segments, starts, even) = match served {
         true => {
-            let starts = at_requests(view, &segments);
+            let starts = turn_starts_at_requests(view, &segments);
             (segments, starts, false)
         }
-        false => after_commits(view, segments),
+        false => turn_starts_after_commits(view, segments),
     };
     let mut firsts = vec![0];
     firsts.extend(starts);
@@ -95,19 +97,19 @@ pub(crate) fn turns_of<'a>(
             thread,
             burst,
             segments: segments[first..end].to_vec(),
-            shape: (received_before(view, &segments, first), 0),
+            shape: (bytes_received_before(view, &segments, first), 0),
             served,
             even,
             ..RawTurn::default()
         };
-        describe(view, &mut turn);
+        describe_turn(view, &mut turn);
         let is_last = turns.len() + 1 == firsts.len();
         turn.complete = first > 0 && (!is_last || (served && waits_for_request(&turn)));
         turns.push(turn);
     }
-    for commit in commits(view, &segments) {
+    for commit in visible_commits(view, &segments) {
         let turn = firsts.partition_point(|&first| first <= commit.segment as usize) - 1;
-        turns[turn].commits.push(SeenCommit {
+        turns[turn].commits.push(VisibleCommit {
             segment: commit.segment - firsts[turn] as u32,
             ..commit
         });
@@ -122,15 +124,15 @@ fn waits_for_request(turn: &RawTurn<'_>) -> bool {
 }
 
 /// Number of segments that begin before an instant, of those from an index on.
-fn until(segments: &[Segment<'_>], from: usize, end_ns: u64) -> usize {
-    let within = |segment: &&Segment| segment.start_ns < end_ns;
+fn segments_until(segments: &[ThreadSegment<'_>], from: usize, end_ns: u64) -> usize {
+    let within = |segment: &&ThreadSegment| segment.start_ns < end_ns;
     segments[from..].iter().take_while(within).count()
 }
 
 /// Indexes of the segments with which turns begin: after the last wait before a request that follows a reply.
 /// If the recording begins while the session waits for its client, that reply came earlier. Of requests that
 /// arrived together, those after the end of a transaction are a turn of their own.
-fn at_requests(rows: &Rows<'_>, segments: &[Segment<'_>]) -> Vec<usize> {
+fn turn_starts_at_requests(rows: &RecordingRows<'_>, segments: &[ThreadSegment<'_>]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut times = segments.iter().filter(|segment| segment.time_ns() > 0);
     let mut replied = times
@@ -148,11 +150,11 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment<'_>]) -> Vec<usize> {
         if rows.sent(call) {
             starts.extend(ended.take());
             let idle = call.transaction_status == Some(TransactionStatus::Idle);
-            ended = idle.then(|| index + 1 + until(segments, index + 1, call.end_ns));
+            ended = idle.then(|| index + 1 + segments_until(segments, index + 1, call.end_ns));
             replied = true;
             waited = None;
         } else if rows.received(call) && replied {
-            let inside = &segments[index..index + until(segments, index, call.end_ns)];
+            let inside = &segments[index..index + segments_until(segments, index, call.end_ns)];
             let blocked = inside
                 .iter()
                 .rposition(|segment| segment.waits_for(WaitCause::Client));
@@ -172,23 +174,23 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment<'_>]) -> Vec<usize> {
 /// The segments, and indexes of those with which turns begin: after each commit, or at intervals where there
 /// is none; and whether there is none. A caller continues with its next transaction without a wait, so its CPU burst is
 /// cut where a commit ends.
-fn after_commits<'a>(
-    view: &View<'a>,
-    segments: Vec<Segment<'a>>,
-) -> (Vec<Segment<'a>>, Vec<usize>, bool) {
-    let seen = commits(view, &segments).into_iter();
+fn turn_starts_after_commits<'a>(
+    view: &RecordingView<'a>,
+    segments: Vec<ThreadSegment<'a>>,
+) -> (Vec<ThreadSegment<'a>>, Vec<usize>, bool) {
+    let seen = visible_commits(view, &segments).into_iter();
     let mut ends: Vec<u64> = seen.map(|commit| commit.end_ns).collect();
-    let calls = segments.iter().filter_map(Segment::call);
-    ends.extend(calls.filter_map(|call| journal_end(view, call)));
+    let calls = segments.iter().filter_map(ThreadSegment::call);
+    ends.extend(calls.filter_map(|call| rollback_journal_end(view, call)));
     ends.sort_unstable();
-    let segments = split_at(segments, &ends);
+    let segments = split_segments_at(segments, &ends);
     let even = ends.is_empty();
-    let starts = after(&segments, ends);
+    let starts = segment_indexes_after(&segments, ends);
     (segments, starts, even)
 }
 
 /// Indexes of the first segments after some instants, sorted, or at even intervals where there are none.
-fn after(segments: &[Segment<'_>], ends: Vec<u64>) -> Vec<usize> {
+fn segment_indexes_after(segments: &[ThreadSegment<'_>], ends: Vec<u64>) -> Vec<usize> {
     let even = ends.is_empty();
     let mut starts: Vec<usize> = Vec::new();
     let mut since_ns = segments.first().map_or(0, |first| first.start_ns);
@@ -207,23 +209,27 @@ fn after(segments: &[Segment<'_>], ends: Vec<u64>) -> Vec<usize> {
 }
 
 /// The end of a transaction of an engine with a rollback journal: the journal is deleted or truncated to nothing.
-fn journal_end(rows: &Rows<'_>, call: &Call) -> Option<u64> {
+fn rollback_journal_end(rows: &RecordingRows<'_>, call: &Call) -> Option<u64> {
     let journal = rows.role(call.file) == Some(Role::Doublewrite);
     let emptied = call.kind == CallKind::Resize && call.size_bytes == 0;
     (journal && emptied).then_some(call.end_ns)
 }
 
 /// Bytes received in a call that was under way when a turn began: it waited for the request.
-fn received_before(rows: &Rows<'_>, segments: &[Segment<'_>], first: usize) -> u64 {
-    let call = segments[..first].iter().rev().find_map(Segment::call);
+fn bytes_received_before(
+    rows: &RecordingRows<'_>,
+    segments: &[ThreadSegment<'_>],
+    first: usize,
+) -> u64 {
+    let call = segments[..first].iter().rev().find_map(ThreadSegment::call);
     let begins_ns = segments.get(first).map_or(u64::MAX, |next| next.start_ns);
     let under_way = |call: &&Call| rows.received(call) && call.end_ns > begins_ns;
     call.filter(under_way).map_or(0, |call| call.size_bytes)
 }
 
 /// The turn as seen from outside, besides bytes received in a call that began before.
-fn describe(rows: &Rows<'_>, turn: &mut RawTurn<'_>) {
-    for call in turn.segments.iter().filter_map(Segment::call) {
+fn describe_turn(rows: &RecordingRows<'_>, turn: &mut RawTurn<'_>) {
+    for call in turn.segments.iter().filter_map(ThreadSegment::call) {
         if rows.received(call) && turn.reply_ns.is_none() {
             turn.shape.0 += call.size_bytes;
         } else if rows.sent(call) {
@@ -239,7 +245,7 @@ fn describe(rows: &Rows<'_>, turn: &mut RawTurn<'_>) {
 // they belong together.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SeenCommit {
+pub(crate) struct VisibleCommit {
     /// Index of its first piece in the turn.
     pub(crate) segment: u32,
     pub(crate) start_ns: u64,
@@ -247,8 +253,11 @@ pub(crate) struct SeenCommit {
 }
 
 /// Visible commits among a thread's segments: own flushes of the log, waits for others' flushes, or both together.
-pub(crate) fn commits(view: &View<'_>, segments: &[Segment<'_>]) -> Vec<SeenCommit> {
-    let mut search = CommitSearch {
+pub(crate) fn visible_commits(
+    view: &RecordingView<'_>,
+    segments: &[ThreadSegment<'_>],
+) -> Vec<VisibleCommit> {
+    let mut search = VisibleCommitSearch {
         view,
         found: Vec::new(),
         written: None,
@@ -258,21 +267,21 @@ pub(crate) fn commits(view: &View<'_>, segments: &[Segment<'_>]) -> Vec<SeenComm
     };
     for (index, segment) in (0..).zip(segments) {
         match segment.kind {
-            SegmentKind::Ready => {}
-            SegmentKind::Cpu { .. } => {
+            ThreadSegmentKind::Ready => {}
+            ThreadSegmentKind::Cpu { .. } => {
                 search.cpu_ns += segment.time_ns();
                 search.written_cpu_ns += segment.time_ns();
             }
-            SegmentKind::Wait { cause, state } => search.wait(cause, state, index),
-            SegmentKind::Call { call, .. } => search.call(call, index),
+            ThreadSegmentKind::Wait { cause, state } => search.wait(cause, state, index),
+            ThreadSegmentKind::Call { call, .. } => search.call(call, index),
         }
     }
     search.found
 }
 
-struct CommitSearch<'a> {
-    view: &'a View<'a>,
-    found: Vec<SeenCommit>,
+struct VisibleCommitSearch<'a> {
+    view: &'a RecordingView<'a>,
+    found: Vec<VisibleCommit>,
     /// The first write to the log that no flush has followed: its segment and its start.
     written: Option<(u32, u64)>,
     /// Time on a core since the last write to the log, and since the last part of a commit.
@@ -282,9 +291,9 @@ struct CommitSearch<'a> {
     own: bool,
 }
 
-impl CommitSearch<'_> {
+impl VisibleCommitSearch<'_> {
     fn wait(&mut self, cause: WaitCause, state: &State, segment: u32) {
-        let seen = SeenCommit {
+        let seen = VisibleCommit {
             segment,
             start_ns: state.start_ns,
             end_ns: state.end_ns,
@@ -303,7 +312,7 @@ impl CommitSearch<'_> {
     /// when it starts, and a later one is woken to lead.
     fn is_done(&self, wait: &State) -> bool {
         let flush = self.view.flushes.that_woke(wait);
-        self.view.engine.flush_sharing == FlushSharing::Always(Grouping::WriteGroup)
+        self.view.engine.flush_sharing == FlushSharing::Always(CommitGrouping::WriteGroup)
             && flush.is_some_and(|flush| wait.start_ns < flush.start_ns)
     }
 
@@ -313,7 +322,7 @@ impl CommitSearch<'_> {
         if self.view.role(call.file) != Some(Role::Log) || call.failed {
             return;
         }
-        if call.kind == CallKind::Write && !is_header(self.view, call) {
+        if call.kind == CallKind::Write && !writes_log_header(self.view, call) {
             let near = self.written_cpu_ns < AT_ONCE_NS.get();
             let before = self.written.filter(|_| near);
             self.written = before.or(Some((index, call.start_ns)));
@@ -321,7 +330,7 @@ impl CommitSearch<'_> {
         }
         if self.view.flushes.has(call) {
             let (segment, start_ns) = self.written.unwrap_or((index, call.start_ns));
-            let seen = SeenCommit {
+            let seen = VisibleCommit {
                 segment,
                 start_ns,
                 end_ns: call.end_ns,
@@ -332,12 +341,12 @@ impl CommitSearch<'_> {
     }
 
     /// A flush, or a wait for one.
-    fn part(&mut self, seen: SeenCommit, own: bool) {
+    fn part(&mut self, seen: VisibleCommit, own: bool) {
         self.add(seen, self.cpu_ns < WOKEN_NS.get() && !self.own);
         (self.own, self.written) = (own, None);
     }
 
-    fn add(&mut self, seen: SeenCommit, to_last: bool) {
+    fn add(&mut self, seen: VisibleCommit, to_last: bool) {
         match self.found.last_mut().filter(|_| to_last) {
             Some(last) => last.end_ns = seen.end_ns,
             None => self.found.push(seen),

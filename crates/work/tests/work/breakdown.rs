@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Breakdown, Reuse, Step, TimeCategory, Work, breakdown};
+use tierwise_work::{ReuseDistanceClass, Step, TimeBreakdown, TimeCategory, Work, time_breakdown};
 
 use crate::made::{Doing, Made, work_of};
 
@@ -33,7 +33,7 @@ fn made() -> Made {
     made
 }
 
-fn time_us(found: &Breakdown, category: TimeCategory, role: Option<Role>) -> u64 {
+fn time_us(found: &TimeBreakdown, category: TimeCategory, role: Option<Role>) -> u64 {
     let mut slices = found.classes[0].slices.iter();
     let slice = slices.find(|slice| (slice.category, slice.role) == (category, role));
     slice.map_or(0, |slice| (slice.time_s * 1e6).round() as u64)
@@ -41,7 +41,7 @@ fn time_us(found: &Breakdown, category: TimeCategory, role: Option<Role>) -> u64
 
 #[test]
 fn waits_go_to_what_ended_them() {
-    let found = breakdown(&made().finish(), 40);
+    let found = time_breakdown(&made().finish(), 40);
     let time_us = |category, role| time_us(&found, category, role);
     assert_eq!(time_us(TimeCategory::LogDevice, Some(Role::Log)), 399);
     let followers = (505 - 205) + (508 - 205);
@@ -52,7 +52,7 @@ fn waits_go_to_what_ended_them() {
 
 #[test]
 fn parts_sum_to_the_time_of_every_class() {
-    let found = breakdown(&made().finish(), 40);
+    let found = time_breakdown(&made().finish(), 40);
     assert_eq!(found.sum_error, 0.0);
     let class = &found.classes[0];
     assert_eq!((class.class, class.threads), ("session", 5));
@@ -70,7 +70,7 @@ fn a_session_that_only_looks_on_is_no_part_of_the_load() {
     let idle = made.thread(ThreadClass::Session);
     let mut doing = made.at(idle, 0);
     doing.call(CallKind::Receive, NONE, (UNKNOWN, 0), (998 * US, NONE));
-    let found = breakdown(&made.finish(), 40);
+    let found = time_breakdown(&made.finish(), 40);
     let classes = found.classes.iter();
     let counts: Vec<_> = classes.map(|class| (class.class, class.threads)).collect();
     assert_eq!(counts, [("session", 5), ("other", 1)]);
@@ -85,7 +85,7 @@ fn a_gap_in_a_thread_s_states_is_an_error_of_its_sum() {
         .iter()
         .position(|state| state.end_ns - state.start_ns == 399 * US);
     states.remove(wait.expect("the leader's"));
-    let found = breakdown(&recording, 40);
+    let found = time_breakdown(&recording, 40);
     assert!(
         (found.sum_error - 0.399).abs() < 1e-9,
         "{}",
@@ -95,7 +95,7 @@ fn a_gap_in_a_thread_s_states_is_an_error_of_its_sum() {
 
 #[test]
 fn an_empty_recording_has_no_classes() {
-    let found = breakdown(&Recording::default(), 40);
+    let found = time_breakdown(&Recording::default(), 40);
     assert!(found.classes.is_empty() && found.files.is_empty());
 }
 
@@ -111,7 +111,7 @@ fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
     doing
         .cpu(99 * US)
         .call(CallKind::Await, NONE, (UNKNOWN, 0), (200 * US, NONE));
-    let found = breakdown(&made.finish(), 40);
+    let found = time_breakdown(&made.finish(), 40);
     assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 200);
 }
 
@@ -120,7 +120,7 @@ fn a_client_whose_calls_are_not_traced_waits_for_its_server() {
     let mut made = Made::new("");
     let client = made.thread(ThreadClass::Client);
     made.at(client, 0).cpu(100 * US).fault(200 * US).cpu(US);
-    let found = breakdown(&made.finish(), 40);
+    let found = time_breakdown(&made.finish(), 40);
     assert_eq!(time_us(&found, TimeCategory::Client, None), 200);
 }
 
@@ -162,8 +162,8 @@ fn placed(uses: &[u64], units: usize, sector: impl Fn(u64) -> u64) -> Recording 
     made.finish()
 }
 
-fn reuses(work: &Work) -> Vec<Reuse> {
-    let mut reuse = Reuse::UNKNOWN;
+fn reuses(work: &Work) -> Vec<ReuseDistanceClass> {
+    let mut reuse = ReuseDistanceClass::UNKNOWN;
     let mut found = Vec::new();
     for step in &work.sessions[0].steps {
         match step {
@@ -180,7 +180,11 @@ fn reads_know_how_long_before_their_pages_were_used() {
     let recording = recording(&[0, 1, 2, 3, 0, 2], 4);
     let work = work_of(&recording);
     // Two pages each, so that the other one of the two was used since, too.
-    let [first, again, late] = [Reuse::NEVER, Reuse::after(7), Reuse::after(5)];
+    let [first, again, late] = [
+        ReuseDistanceClass::NEVER,
+        ReuseDistanceClass::after(7),
+        ReuseDistanceClass::after(5),
+    ];
     assert_eq!(reuses(&work), [first, first, first, first, again, late]);
     assert!(work.page_cache.cold);
     assert_eq!(work.page_cache.reason, None);
@@ -192,7 +196,7 @@ fn pages_are_known_wherever_the_parts_of_their_file_lie() {
     let parts = |unit| if unit < 20 { 90_000 } else { 5_000 } + unit * 16;
     let recording = placed(&[0, 20, 21, 0, 20], 1, parts);
     let work = work_of(&recording);
-    let (first, again) = (Reuse::NEVER, Reuse::after(5));
+    let (first, again) = (ReuseDistanceClass::NEVER, ReuseDistanceClass::after(5));
     assert_eq!(reuses(&work), [first, first, first, again, again]);
 }
 
@@ -206,10 +210,14 @@ fn nothing_is_known_of_pages_across_a_gap_unless_nothing_happened_there() {
     recording.about.bursts = vec![early, late];
     let whole = work_of(&recording);
     assert!(whole.page_cache.cold);
-    assert_eq!(reuses(&whole)[3], Reuse::after(5));
+    assert_eq!(reuses(&whole)[3], ReuseDistanceClass::after(5));
     recording.about.duration_s *= 10.0;
     let work = work_of(&recording);
-    assert!(reuses(&work).iter().all(|reuse| *reuse == Reuse::UNKNOWN));
+    assert!(
+        reuses(&work)
+            .iter()
+            .all(|reuse| *reuse == ReuseDistanceClass::UNKNOWN)
+    );
     assert!(!work.page_cache.cold);
 }
 
@@ -230,7 +238,7 @@ fn files_read_past_the_page_cache_are_answered_by_no_size_of_it() {
     settings.insert("innodb_flush_method".into(), "O_DIRECT".into());
     settings.insert("innodb_buffer_pool_size".into(), "134217728".into());
     let work = work_of(&recording);
-    assert_eq!(reuses(&work), [Reuse::NEVER; 5]);
+    assert_eq!(reuses(&work), [ReuseDistanceClass::NEVER; 5]);
     assert!(work.page_cache.passed);
     assert_eq!(work.page_cache.engine_bytes, 128 << 20);
 }

@@ -3,7 +3,7 @@
 use tierwise_recording::{
     BlockOp, CallKind, NONE, Recording, Role, StateKind, ThreadClass, UNKNOWN,
 };
-use tierwise_work::{CommitDelay, Grouping, Pace, Step, Work};
+use tierwise_work::{CommitDelay, CommitGrouping, Step, TurnPace, Work};
 
 use crate::made::{Made, count, work_of};
 
@@ -34,13 +34,16 @@ fn recorded(engine: &str, all_are_woken: bool) -> Recording {
     made.finish()
 }
 
-fn grouping(work: &Work) -> Option<Grouping> {
+fn grouping(work: &Work) -> Option<CommitGrouping> {
     work.log.as_ref().map(|log| log.grouping)
 }
 
 #[test]
 fn an_engine_without_rules_is_inferred_and_the_limits_say_so() {
-    for (all_are_woken, expected) in [(true, Grouping::LeaderFollower), (false, Grouping::Relay)] {
+    for (all_are_woken, expected) in [
+        (true, CommitGrouping::LeaderFollower),
+        (false, CommitGrouping::Relay),
+    ] {
         let work = work_of(&recorded("toy", all_are_woken));
         assert_eq!(grouping(&work), Some(expected));
         let said = |limit: &String| limit.contains("\"toy\"") && limit.contains("inferred");
@@ -51,9 +54,9 @@ fn an_engine_without_rules_is_inferred_and_the_limits_say_so() {
 #[test]
 fn the_rules_of_an_engine_come_before_what_its_waits_show() {
     for (engine, expected) in [
-        ("postgres", Grouping::LeaderFollower),
-        ("mariadb", Grouping::Relay),
-        ("rocksdb", Grouping::WriteGroup),
+        ("postgres", CommitGrouping::LeaderFollower),
+        ("mariadb", CommitGrouping::Relay),
+        ("rocksdb", CommitGrouping::WriteGroup),
     ] {
         let work = work_of(&recorded(engine, engine == "mariadb"));
         assert_eq!(grouping(&work), Some(expected));
@@ -272,7 +275,7 @@ fn sender_and_receiver_are_one_loop_of_flushes() {
         .filter(|session| session.steps.contains(&Step::AwaitLog))
         .collect();
     assert_eq!(copiers.len(), 1);
-    assert_eq!(copiers[0].pace, Pace::Loop);
+    assert_eq!(copiers[0].pace, TurnPace::Loop);
     assert_eq!(copiers[0].turns.len() as u64, TURNS);
     assert!(copiers[0].steps.contains(&Step::Acknowledge));
     for step in &copiers[0].steps {

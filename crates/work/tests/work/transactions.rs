@@ -293,3 +293,30 @@ fn rates_follow_a_count_that_differs_and_the_difference_is_said() {
     let said = |limit: &&String| limit.starts_with("50 % more transactions were counted");
     assert_eq!(counted.limits.iter().filter(said).count(), 1);
 }
+
+/// Ends of transactions of a library's caller that commits, and of another that reads for a second; and whether they
+/// are slices of time.
+fn ends_beside_a_reader(commits: u64) -> (usize, bool) {
+    let mut made = Made::new("rocksdb");
+    let [writer, reader] = made.sessions();
+    let (log, data) = made.log_and_data();
+    let mut doing = made.at(writer, 0);
+    for commit in 0..commits {
+        flush(doing.cpu(10_000_000), log, commit * 8192);
+    }
+    let mut doing = made.at(reader, 0);
+    for page in 0..1_000 {
+        doing.read(data, (page * 512, 512), 0).cpu(1_000_000);
+    }
+    let work = made.work();
+    let turns = work.sessions.iter().flat_map(|session| &session.turns);
+    (turns.filter(|turn| turn.ends).count(), work.observed.sliced)
+}
+
+/// `db_bench readrandom` syncs its log twice as it opens, and then reads: its unit is no sync.
+#[test]
+fn slices_of_time_count_beside_few_commits_and_not_beside_many() {
+    let (slices, sliced) = ends_beside_a_reader(2);
+    assert!(sliced && slices > 80, "{slices}");
+    assert_eq!(ends_beside_a_reader(40), (40, false));
+}

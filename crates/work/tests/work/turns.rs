@@ -1,7 +1,7 @@
 //! Sessions of a server: turns, commits seen and unseen, the client's part.
 
 use tierwise_recording::{BlockOp, Burst, CallKind, NONE, Recording, Role, State, ThreadClass};
-use tierwise_work::{Delay, Grouping, Pace, Step, Work};
+use tierwise_work::{CommitGrouping, Delay, Step, TurnPace, Work};
 
 use crate::made::{Made, count, cpu_ns, work_of};
 
@@ -51,7 +51,7 @@ fn commits_are_found_led_followed_and_unseen() {
     let work = work_of(&leader_and_follower(40));
     assert_eq!(work.sessions.len(), 2);
     let log = work.log.as_ref().expect("a log");
-    assert_eq!(log.grouping, Grouping::LeaderFollower);
+    assert_eq!(log.grouping, CommitGrouping::LeaderFollower);
     let mut scripts = log.scripts.iter();
     assert!(scripts.all(|script| script.flushes == 1 && script.writes.len() == 1));
     for session in &work.sessions {
@@ -320,7 +320,7 @@ fn a_librarys_caller_is_cut_after_commits() {
     let session = &work.sessions[0];
     assert_eq!(
         work.log.as_ref().map(|log| log.grouping),
-        Some(Grouping::Exclusive)
+        Some(CommitGrouping::Exclusive)
     );
     assert_eq!(session.turns.iter().filter(|turn| turn.ends).count(), 10);
     let appended: Vec<u32> = session
@@ -349,7 +349,7 @@ fn a_wait_for_a_helper_is_a_signal_and_an_await() {
     }
     let work = made.work();
     assert_eq!(work.sessions.len(), 2);
-    assert_eq!(work.sessions[1].pace, Pace::Loop);
+    assert_eq!(work.sessions[1].pace, TurnPace::Loop);
     for session in &work.sessions {
         let signals = count(&session.steps, |step| matches!(step, Step::Signal { .. }));
         let awaits = count(&session.steps, |step| matches!(step, Step::Await { .. }));

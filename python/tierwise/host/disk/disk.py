@@ -13,36 +13,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tierwise.device_models.profiles import Profile
+from tierwise.device_models.profiles import DeviceProfile
 from tierwise.host import block_devices, ledger
-from tierwise.host.clean import clean_before
+from tierwise.host.clean import clean_before_operation
 from tierwise.host.disk import partitions as disk_place
-from tierwise.host.disk.attainable import attainable_rates, measure_path_us, paced_path_us
-from tierwise.host.disk.config import (
+from tierwise.host.disk.attainable_rates import (
+    attainable_rates,
+    measure_path_latency_us,
+    paced_path_latency_us,
+)
+from tierwise.host.disk.disk_config import (
     WHOLE,
-    CutReport,
-    Faults,
+    DiskFaults,
     Partition,
+    PowerCutReport,
     Precondition,
     Transport,
+    bad_sector_arguments,
     checked_partitions,
-    fail,
+    failure_arguments,
     mount_points,
-    require_possible,
-    require_unused,
-    slow,
-    unreadable,
-    write,
+    require_empty_directory,
+    require_possible_disk,
+    slow_arguments,
+    write_disk_config,
 )
-from tierwise.host.disk.server import await_socket, send_command, spawn
-from tierwise.host.disk.teardown import control_socket, home_of, take_down
+from tierwise.host.disk.disk_server import send_command, spawn_disk_server, wait_for_disk_server
+from tierwise.host.disk.disk_teardown import control_socket, disk_directory, take_down_disk
 from tierwise.model.errors import HostError, TierwiseError, os_errors
-from tierwise.model.names import resolved
-from tierwise.model.output_files import own_folder
-from tierwise.results import AttainableRate, Latency, Record
+from tierwise.model.names import resolved_path
+from tierwise.model.output_files import make_own_folder
+from tierwise.results import AttainableRate, Latency, StrictModel
 
 
-class PartitionStats(Record):
+class PartitionStats(StrictModel):
     """Counters of one partition. Bytes and times are totals; depths are numbers of requests in flight."""
 
     name: str
@@ -64,7 +68,7 @@ class PartitionStats(Record):
     flush_latency: Latency | None
 
 
-class DiskStats(Record):
+class DiskStats(StrictModel):
     """Counters of one emulated disk.
 
     ``deadline_overrun`` is how long after its deadline the server answered each request; ``None`` before the
@@ -121,9 +125,9 @@ class DiskStats(Record):
         return nearest.longer_us / (nearest.longer_us + mean_us)
 
 
-def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
+def disk_stats_from_answer(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> DiskStats:
     """Combine the server's counters with the facts in the ledger."""
-    facts, device = disk_place.facts_of(entry), answer["stats"]
+    facts, device = disk_place.disk_facts_of(entry), answer["stats"]
     placed = {partition.name: partition.model_dump() for partition in facts.partitions}
     partitions = {counted["name"]: {**counted, **placed[counted["name"]]} for counted in device["partitions"]}
     return DiskStats.model_validate(
@@ -143,11 +147,11 @@ def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
 
 __all__ = [
     "WHOLE",
-    "CutReport",
+    "DiskFaults",
     "DiskStats",
     "EmulatedDisk",
-    "Faults",
     "Partition",
+    "PowerCutReport",
     "all_disks",
 ]
 
@@ -156,7 +160,7 @@ __all__ = [
 class EmulatedDisk:
     """An emulated disk that is up; as a context manager it takes itself down."""
 
-    entry: ledger.Entry
+    entry: ledger.LedgerEntry
     mounts: Mapping[str, Path]
     """Mount point of each partition."""
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False)
@@ -165,7 +169,7 @@ class EmulatedDisk:
     def up(
         cls,
         name: str,
-        profile: Profile,
+        profile: DeviceProfile,
         partitions: Sequence[Partition],
         mount_dir: Path,
         seed: int = 0,
@@ -174,7 +178,7 @@ class EmulatedDisk:
         path_us: float | None = None,
         precondition: Precondition = "fresh",
         lies_about_flush: bool = False,
-        faults: Faults | None = None,
+        faults: DiskFaults | None = None,
         transport: Transport | None = None,
     ) -> Self:
         """Make a disk, its file systems and its mounts: all of them, or nothing.
@@ -198,16 +202,16 @@ class EmulatedDisk:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
         """
         parts = checked_partitions(name, profile, partitions)
-        require_possible(profile, lies_about_flush, precondition)
-        commands = (faults or Faults()).commands(sum(part.size_bytes for part in parts))
+        require_possible_disk(profile, lies_about_flush, precondition)
+        commands = (faults or DiskFaults()).commands(sum(part.size_bytes for part in parts))
         points = mount_points(parts, mount_dir.absolute())
-        clean_before(lambda _: None)
-        require_unused(mount_dir.absolute())
-        home = home_of(name)
+        clean_before_operation(lambda _: None)
+        require_empty_directory(mount_dir.absolute())
+        home = disk_directory(name)
         described = {
             "profile": profile.name,
             "model": profile.kind,
-            "rotational": disk_place.rotates(profile),
+            "rotational": disk_place.is_rotational(profile),
             "write_cache": profile.write_cache,
             "partitions": [],
         }
@@ -220,7 +224,7 @@ class EmulatedDisk:
             for command, arguments in commands:
                 disk._ask(command, **arguments)
             if owner == "server":
-                disk.entry = disk.entry.update(owner=ledger.Identity(**disk.entry.facts["server"]))
+                disk.entry = disk.entry.update(owner=ledger.ProcessIdentity(**disk.entry.facts["server"]))
         except BaseException:
             disk._undo()
             raise
@@ -245,13 +249,13 @@ class EmulatedDisk:
         Raises:
             TierwiseError: if the server does not answer, or the disk is still being made.
         """
-        return from_answer(self._refreshed(), self._ask("stats"))
+        return disk_stats_from_answer(self._refreshed(), self._ask("stats"))
 
     def reset_stats(self) -> None:
         """Start all counters from zero."""
         self._ask("reset_stats")
 
-    def cut(self, *, keep_random: bool = False, seed: int = 0, remount: bool = True) -> CutReport:
+    def cut(self, *, keep_random: bool = False, seed: int = 0, remount: bool = True) -> PowerCutReport:
         """Cut the power, then serve the data left on the medium.
 
         Flushed data is kept. A drive without a volatile write cache also keeps completed writes. All other
@@ -265,7 +269,9 @@ class EmulatedDisk:
         Raises:
             TierwiseError: if a file system cannot be mounted again.
         """
-        report = CutReport.model_validate(self._ask("cut", keep_random=seed if keep_random else None)["cut"])
+        report = PowerCutReport.model_validate(
+            self._ask("cut", keep_random=seed if keep_random else None)["cut"]
+        )
         if remount:
             self.remount()
         return report
@@ -276,12 +282,12 @@ class EmulatedDisk:
         Raises:
             TierwiseError: if a file system cannot be mounted; the others are mounted.
         """
-        with ledger.locked():
+        with ledger.hold_lock():
             placed = self._refreshed().facts["partitions"]
-            disk_place.let_go(self._home, placed)
-            placed = disk_place.attach_again(self._home, placed, self._reported)
+            disk_place.release_partitions(self._home, placed)
+            placed = disk_place.reattach_partitions(self._home, placed, self._reported)
             self.entry = self.entry.update(partitions=placed)
-            failed = disk_place.mount_again(placed)
+            failed = disk_place.mount_reattached(placed)
         if failed and not all(block_devices.is_readable(Path(part["device"])) for part in placed):
             raise HostError(
                 f"{failed[0].message}: disk {self.entry.name!r} has failed, or cannot be read there",
@@ -292,11 +298,11 @@ class EmulatedDisk:
 
     def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
         """Fail the device, at once or later: all requests get errors until the disk is taken down."""
-        self._ask("fail", **fail(after_s, after_requests))
+        self._ask("fail", **failure_arguments(after_s, after_requests))
 
     def slow(self, factor: float, for_s: float) -> None:
         """Multiply all service times of the device by ``factor`` for ``for_s`` seconds."""
-        self._ask("slow", **slow(factor, for_s))
+        self._ask("slow", **slow_arguments(factor, for_s))
 
     def make_unreadable(self, first: int, last: int, partition: str | None = None) -> None:
         """Make reads of sectors of a partition fail until the sectors are written.
@@ -315,7 +321,7 @@ class EmulatedDisk:
             )
         index = names.index(name)
         start_bytes = sum(part["size_bytes"] for part in placed[:index])
-        self._ask("unreadable", **unreadable(first, last, placed[index], start_bytes))
+        self._ask("unreadable", **bad_sector_arguments(first, last, placed[index], start_bytes))
 
     def down(self) -> None:
         """Unmount and remove everything. No error if the server has died or everything is gone.
@@ -325,11 +331,11 @@ class EmulatedDisk:
         """
         owner = self.entry.owner
         server = self.entry.facts.get("server") or {}  # none yet while the disk is being made
-        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, server.get("pid")):
+        if owner.alive and owner.pid not in (ledger.ProcessIdentity.mine().pid, server.get("pid")):
             raise TierwiseError(
                 f"disk {self.entry.name!r} belongs to process {owner.pid}", "end that process"
             )
-        with ledger.locked():
+        with ledger.hold_lock():
             self._undo()
 
     def __enter__(self) -> Self:
@@ -341,24 +347,24 @@ class EmulatedDisk:
         self.down()
 
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        disk_place.facts_of(self.entry)  # before anything that needs them afterwards
+        disk_place.disk_facts_of(self.entry)  # before anything that needs them afterwards
         return send_command(self._control_socket, command, **arguments)
 
     def _set_path(self, path_us: float) -> None:
         self._ask("path", us=path_us)
 
-    def _refreshed(self) -> ledger.Entry:
+    def _refreshed(self) -> ledger.LedgerEntry:
         """The current ledger entry: another process may have cut the power."""
         self.entry = ledger.find("disk", self.entry.name) or self.entry
-        facts = disk_place.facts_of(self.entry)
+        facts = disk_place.disk_facts_of(self.entry)
         if not facts.partitions or facts.server is None:
             raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
         return self.entry
 
     @property
-    def _reported(self) -> block_devices.Reported:
+    def _reported(self) -> block_devices.ReportedCaches:
         facts = self.entry.facts
-        return block_devices.Reported(facts["rotational"], facts["write_cache"])
+        return block_devices.ReportedCaches(facts["rotational"], facts["write_cache"])
 
     @property
     def _home(self) -> Path:
@@ -370,55 +376,55 @@ class EmulatedDisk:
 
     def _undo(self) -> None:
         # An interrupt may arrive after the ledger is written and before this process gets the entry.
-        take_down(ledger.find("disk", self.entry.name) or self.entry)
+        take_down_disk(ledger.find("disk", self.entry.name) or self.entry)
 
-    def _make(self, profile: Profile, parts: Sequence[Partition], path_us: float | None) -> None:
+    def _make(self, profile: DeviceProfile, parts: Sequence[Partition], path_us: float | None) -> None:
         self.set_timing(False)
         self._make_directories()
-        devices = disk_place.attach(self._home, [part.name for part in parts], self._reported)
+        devices = disk_place.attach_partitions(self._home, [part.name for part in parts], self._reported)
         placed = [
-            disk_place.place(part, device, self.mounts[part.name])
+            disk_place.make_mounted_partition(part, device, self.mounts[part.name])
             for part, device in zip(parts, devices, strict=True)
         ]
         self.entry = self.entry.update(partitions=placed)
         device = devices[0]
-        compensated_us = measure_path_us(device) if path_us is None else path_us
+        compensated_us = measure_path_latency_us(device) if path_us is None else path_us
         self._set_path(compensated_us)
         self.set_timing(True)
         if path_us is None:
-            compensated_us = paced_path_us(profile, device, compensated_us, self._set_path)
+            compensated_us = paced_path_latency_us(profile, device, compensated_us, self._set_path)
         rates = [rate.model_dump() for rate in attainable_rates(profile, device)]
         self.entry = self.entry.update(path_us=compensated_us, attainable=rates)
         self.reset_stats()
 
     def _start_server(
         self,
-        profile: Profile,
+        profile: DeviceProfile,
         parts: Sequence[Partition],
         start: dict[str, Any],
         transport: Transport | None,
     ) -> None:
-        config = write(self._home, self.entry.name, profile, parts, start, transport)
+        config = write_disk_config(self._home, self.entry.name, profile, parts, start, transport)
         log = self._home / "log"
-        self._server = spawn(config, log)
-        identity = ledger.Identity.of(self._server.pid)
+        self._server = spawn_disk_server(config, log)
+        identity = ledger.ProcessIdentity.of(self._server.pid)
         if identity is not None:
             self.entry = self.entry.update(server=vars(identity))
-        await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
+        wait_for_disk_server(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
 
     def _make_directories(self) -> None:
         # As the kernel names them: a power cut looks for what is mounted there. One may be a link to nowhere.
-        real = {name: resolved(point) for name, point in self.mounts.items()}
+        real = {name: resolved_path(point) for name, point in self.mounts.items()}
         wanted = {parent for point in real.values() for parent in (point, *point.parents)}
         missing = sorted(path for path in wanted if not path.exists())
         self.entry = self.entry.update(made=[str(path) for path in missing])
         for path in (*self.mounts.values(), *real.values()):
             with os_errors(path, "name another mount point"):
-                own_folder(path, 0o755)
+                make_own_folder(path, 0o755)
         self.mounts = real
 
 
-def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
+def _mounts_of(entry: ledger.LedgerEntry) -> dict[str, Path]:
     """Mount point of each partition; an entry may be of another version of tierwise."""
     try:
         return {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]}
@@ -428,7 +434,7 @@ def _mounts_of(entry: ledger.Entry) -> dict[str, Path]:
         raise TierwiseError(problem, f"{owner}tierwise clean") from None
 
 
-class SilentDisk(Record):
+class SilentDisk(StrictModel):
     """A disk without counters: it is still being made, or its server does not answer."""
 
     name: str

@@ -18,7 +18,7 @@ Kind = Literal["seconds", "bytes", "count", "share", "rate", "score"]
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredPart:
     """A run or a lap, in one form. ``capped``: it was stopped, so its time is less than it needed."""
 
     elapsed_s: float | None
@@ -42,7 +42,7 @@ class Measure:
 
     title: str
     kind: Kind
-    of: Callable[[Part], float | None]
+    of: Callable[[MeasuredPart], float | None]
 
 
 def measured_s(run: RunResult) -> float | None:
@@ -50,10 +50,10 @@ def measured_s(run: RunResult) -> float | None:
     return run.elapsed_s if run.elapsed_s is not None else run.elapsed_at_least_s
 
 
-def run_part(run: RunResult) -> Part:
+def whole_run_part(run: RunResult) -> MeasuredPart:
     """A whole run."""
     counters = run.counters or Counters()
-    return Part(
+    return MeasuredPart(
         elapsed_s=measured_s(run),
         capped=run.elapsed_at_least_s is not None,
         transactions=run.transactions,
@@ -81,11 +81,11 @@ def _total_io(run: RunResult) -> list[RoleIo]:
     return [*run.io.values(), *(device.unattributed for device in run.devices if device.unattributed), *whole]
 
 
-def lap_part(lap: LapResult) -> Part:
+def lap_part(lap: LapResult) -> MeasuredPart:
     """One lap."""
     counters = lap.counters or Counters()
     done = lap.transactions
-    return Part(
+    return MeasuredPart(
         elapsed_s=lap.elapsed_s,
         capped=lap.status == "capped",
         transactions=done,
@@ -99,44 +99,44 @@ def lap_part(lap: LapResult) -> Part:
     )
 
 
-def waits_share(part: Part, classes: Iterable[WaitClass]) -> float | None:
+def wait_share(part: MeasuredPart, classes: Iterable[WaitClass]) -> float | None:
     """Share of session time in some classes."""
     if part.waits is None:
         return None
     return sum(part.waits.shares[kind].share for kind in classes if kind in part.waits.shares)
 
 
-def _wait_s(part: Part) -> float | None:
+def _wait_s(part: MeasuredPart) -> float | None:
     """Summed time in which sessions neither ran nor waited for their client."""
     if part.waits is None or not part.waits.ticks or part.elapsed_s is None:
         return None
     sessions = part.waits.samples / part.waits.ticks
-    waiting = waits_share(part, (kind for kind in part.waits.shares if kind not in _NO_WAITS)) or 0.0
+    waiting = wait_share(part, (kind for kind in part.waits.shares if kind not in _NO_WAITS)) or 0.0
     return part.elapsed_s * sessions * waiting
 
 
-def _io_bytes(part: Part, field_name: str) -> float | None:
+def _io_bytes(part: MeasuredPart, field_name: str) -> float | None:
     return sum(getattr(io, field_name) for io in part.total_io) if part.total_io else None
 
 
-def _log_requests_per_s(part: Part) -> float | None:
+def _log_requests_per_s(part: MeasuredPart) -> float | None:
     log = part.io.get(Role.LOG)
     return (log.reads + log.writes) / part.elapsed_s if log and part.elapsed_s else None
 
 
-def _pages_bytes(part: Part) -> float | None:
+def _pages_bytes(part: MeasuredPart) -> float | None:
     counters = part.counters
     if counters.pages_written is None or counters.page_bytes is None:
         return None
     return counters.pages_written * counters.page_bytes
 
 
-def _mean_write_bytes(part: Part) -> float | None:
+def _mean_write_bytes(part: MeasuredPart) -> float | None:
     pages_bytes, requests = _pages_bytes(part), part.counters.physical_writes
     return pages_bytes / requests if pages_bytes is not None and requests else None
 
 
-def _amplification(part: Part) -> float | None:
+def _amplification(part: MeasuredPart) -> float | None:
     """Bytes written to the devices over bytes written by the engine: pages, log and temporary files."""
     to_devices, pages_bytes = _io_bytes(part, "write_bytes"), _pages_bytes(part)
     if to_devices is None or pages_bytes is None or part.counters.log_bytes is None:
@@ -145,7 +145,7 @@ def _amplification(part: Part) -> float | None:
     return to_devices / by_engine if by_engine else None
 
 
-def _counter(name: str) -> Callable[[Part], float | None]:
+def _counter(name: str) -> Callable[[MeasuredPart], float | None]:
     return lambda part: getattr(part.counters, name)
 
 
@@ -155,8 +155,8 @@ MEASURES: dict[str, Measure] = {
     "p99 latency": Measure(
         "p99 latency", "seconds", lambda part: part.latency.p99_us / 1e6 if part.latency else None
     ),
-    "log wait share": Measure("Log wait", "share", lambda part: waits_share(part, LOG_WAITS)),
-    "client wait share": Measure("Waiting for client", "share", lambda part: waits_share(part, ("client",))),
+    "log wait share": Measure("Log wait", "share", lambda part: wait_share(part, LOG_WAITS)),
+    "client wait share": Measure("Waiting for client", "share", lambda part: wait_share(part, ("client",))),
     "elapsed without log wait": Measure("Without log wait", "seconds", lambda part: part.projection_s),
     "log bytes": Measure("Log", "bytes", _counter("log_bytes")),
     "doublewrite bytes": Measure("Pages written twice", "bytes", _counter("doublewrite_bytes")),
@@ -188,24 +188,24 @@ COUNTER_NAMES = [
 """Talebzadeh's table of counters, elapsed time first."""
 
 
-def medians_of(parts: Sequence[Part]) -> dict[str, float]:
+def measure_medians(parts: Sequence[MeasuredPart]) -> dict[str, float]:
     """Median of every measure and score that any part has; the mean of shares, which add up to 1."""
     samples = {name: [measure.of(part) for part in parts] for name, measure in MEASURES.items()}
     for score in dict.fromkeys(name for part in parts for name in part.scores):
         samples[score] = [part.scores.get(score) for part in parts]
     known = {name: [value for value in values if value is not None] for name, values in samples.items()}
     return {
-        name: fmean(values) if kind_of(name) == "share" else median(values)
+        name: fmean(values) if measure_kind(name) == "share" else median(values)
         for name, values in known.items()
         if values
     }
 
 
-def kind_of(name: str) -> Kind:
+def measure_kind(name: str) -> Kind:
     """Kind of a measure; any other name is a workload's score."""
     return MEASURES[name].kind if name in MEASURES else "score"
 
 
-def title_of(name: str) -> str:
+def measure_title(name: str) -> str:
     """Title of a measure or a score."""
     return MEASURES[name].title if name in MEASURES else name.replace("_", " ").capitalize()

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from tierwise.lab.analysis.conditions import other_work
-from tierwise.lab.analysis.laps import LapKey, labels_of, laps_of, times_of
-from tierwise.lab.analysis.rows import Runs, Times, costs_of, measure_of, speedup_of
+from tierwise.lab.analysis.lap_comparison import lap_labels, lap_times_of
+from tierwise.lab.analysis.placement_rows import (
+    RepeatTimes,
+    Runs,
+    comparison_measure,
+    host_block_of,
+    seconds_per_work,
+    speedup_of,
+)
+from tierwise.lab.analysis.study_conditions import work_differences
 from tierwise.model import numbers
-from tierwise.model.names import gathered
-from tierwise.model.statistics import Interval, Verdict, median_interval
-from tierwise.results import Record, RunResult, StudyInfo
+from tierwise.model.names import group_by_key
+from tierwise.model.statistics import Interval, RatioVerdict, median_interval
+from tierwise.results import RunResult, StrictModel, StudyInfo
 
 _NO_RESOURCES = ("clients", "constants.", "variant")
 """Sweeps of load, work or kind, not of resources: higher values may well take longer."""
 
 
-class SweepPoint(Record):
+class SweepPoint(StrictModel):
     """One value of the setting. ``level`` is a time in seconds, a rate, or a score."""
 
     value: str
@@ -28,7 +35,7 @@ class SweepPoint(Record):
     """The value with fewer resources at which this was significantly faster: an anomaly."""
 
 
-class SweepLine(Record):
+class SweepLine(StrictModel):
     """One placement over the swept setting: a whole run, one lap of it, or one of its scores."""
 
     placement: str
@@ -49,7 +56,7 @@ class SweepLine(Record):
         return [point for point in self.points if point.slower_than is not None]
 
 
-class SweepResult(Record):
+class SweepResult(StrictModel):
     """One setting of one engine swept, all else alike."""
 
     engine: str
@@ -67,26 +74,26 @@ class SweepResult(Record):
     @property
     def plain_name(self) -> str:
         """The setting's name for people."""
-        return plain(self.name)
+        return setting_name(self.name)
 
     @property
     def label(self) -> str:
         """The swept setting and its context."""
-        return ", ".join([f"{plain(self.name)} swept", self.engine, *setting_words(self.others)])
+        return ", ".join([f"{setting_name(self.name)} swept", self.engine, *setting_words(self.others)])
 
 
-Costs = Mapping[str, Times]
+Costs = Mapping[str, RepeatTimes]
 """Value of the setting -> seconds of the repeats there, per run, lap, transaction or unit of a score."""
 
 
-def plain(name: str) -> str:
+def setting_name(name: str) -> str:
     """The name of a setting for people: a constant of the workload without the prefix."""
     return name.removeprefix("constants.")
 
 
 def setting_words(setting: Mapping[str, str]) -> list[str]:
     """A point of a sweep in words."""
-    return [f"{plain(name)} {value}" for name, value in setting.items()]
+    return [f"{setting_name(name)} {value}" for name, value in setting.items()]
 
 
 def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
@@ -97,7 +104,7 @@ def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
 
 
 def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[SweepResult]:
-    groups = gathered(
+    groups = group_by_key(
         ((run.engine.name, tuple(sorted((k, v) for k, v in run.setting.items() if k != name))), run)
         for run in runs
         if name in run.setting
@@ -146,7 +153,7 @@ def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[
         return
 
     def line(
-        of: Callable[[Sequence[RunResult]], Times],
+        of: Callable[[Sequence[RunResult]], RepeatTimes],
         is_time: bool = True,
         lap: str | None = None,
         score: str | None = None,
@@ -156,21 +163,18 @@ def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[
         return SweepLine(placement=placement, lap=lap, score=score, is_time=is_time, points=points)
 
     first = next(iter(by_value.values()))
-    same_work = {value: not other_work(first, group) for value, group in by_value.items()}
-    by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
-    yield line(lambda group: costs_of(group, "elapsed" if by_time else "rate"), by_time)
+    same_work = {value: not work_differences(first, group) for value, group in by_value.items()}
+    by_time = comparison_measure(runs) == "elapsed" or any(run.laps for run in runs)
+    yield line(lambda group: seconds_per_work(group, "elapsed" if by_time else "rate"), by_time)
     for score in dict.fromkeys(name for run in runs for name in run.scores):
         yield line(partial(_score_costs, score=score), False, score=score)
-    for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
-        yield line(partial(_lap_costs, key=key), lap=label)
+    for key, label in lap_labels([lap for run in runs for lap in run.laps]).items():
+        yield line(partial(lap_times_of, keys=[key]), lap=label)
 
 
-def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
-    return Times([1 / run.scores[score] for run in runs if run.scores.get(score, 0) > 0], False)
-
-
-def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
-    return times_of(laps_of(runs, key))
+def _score_costs(runs: Sequence[RunResult], score: str) -> RepeatTimes:
+    scored = [run for run in runs if run.scores.get(score, 0) > 0]
+    return RepeatTimes([1 / run.scores[score] for run in scored], False, list(map(host_block_of, scored)))
 
 
 def _point(
@@ -184,7 +188,7 @@ def _point(
         for other in dict.fromkeys([*before[:1], *before[-1:]])
         if (ratio := speedup_of(here, costs[other], seed)) is not None
     }
-    slower = {other: ratio for other, ratio in ratios.items() if ratio.verdict is Verdict.SLOWER}
+    slower = {other: ratio for other, ratio in ratios.items() if ratio.verdict is RatioVerdict.SLOWER}
     worst = min(slower, key=lambda other: slower[other].estimate, default=None) if judged else None
     levels = here.values_s if is_time else [1 / cost_s for cost_s in here.values_s]
     return SweepPoint(
@@ -198,9 +202,9 @@ def _point(
 def _sentence(name: str, line: SweepLine, point: SweepPoint) -> str:
     what = f"lap {line.lap}" if line.lap else f"score {line.score}" if line.score else "the whole run"
     other = next(p for p in line.points if p.value == point.slower_than)
-    figure = numbers.seconds if line.is_time else numbers.of_kind("score")
+    figure = numbers.seconds_text if line.is_time else numbers.formatter_of("score")
     here, there = (figure(p.level.estimate) if p.level else numbers.NONE for p in (point, other))
     return (
         f"{what} on {line.placement} is significantly {'slower' if line.is_time else 'worse'} "
-        f"with {plain(name)} {point.value} ({here}) than with {other.value} ({there})."
+        f"with {setting_name(name)} {point.value} ({here}) than with {other.value} ({there})."
     )

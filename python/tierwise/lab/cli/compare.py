@@ -9,18 +9,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from tierwise.cli.output import OutputFile, as_json, print_document
-from tierwise.cli.printing import console, echo
-from tierwise.lab.analysis.sets import SetComparison, compare_sets
-from tierwise.lab.report.comparison import compare_document, compare_page, to_csv
-from tierwise.lab.studies.runner.session import RESULTS_FILE
+from tierwise.cli.output import OutputFile, json_with_kind, print_document
+from tierwise.cli.printing import print_text, printable_console
+from tierwise.lab.analysis.results_comparison import ResultsComparison, compare_results
+from tierwise.lab.report.comparison_document import compare_document, compare_page, to_csv
+from tierwise.lab.studies.runner.study_runner import RESULTS_FILE
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import require
+from tierwise.model.extras import require_extra
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE
-from tierwise.recording.outputs import write_file
+from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.render import to_html_page, to_markdown
 from tierwise.results import RunResult
-from tierwise.results.files import latest_in, read_results
+from tierwise.results.result_files import latest_results, read_results
 
 Format = Literal["text", "md", "csv", "json", "html"]
 _FORMATS: dict[str, Format] = {
@@ -46,28 +46,28 @@ def compare(
 
     Recordings before and after a move are compared by tierwise verify.
     """
-    require("report", "compare", ["numpy"])
+    require_extra("report", "compare", ["numpy"])
     chosen = format or ("text" if output is None else _format_of(output))
-    comparison = compare_sets(read_set(a), read_set(b), (a, b))
+    comparison = compare_results(read_result_set(a), read_result_set(b), (a, b))
     if output is None and chosen == "text":
         print_document(compare_document(comparison))
         return
-    text = in_format(comparison, chosen)
+    text = comparison_text(comparison, chosen)
     if output is None:
-        echo(text, nl=False)
+        print_text(text, nl=False)
     else:
-        echo(f"comparison: {write_file(output, text.encode())}")
+        print_text(f"comparison: {write_output_file(output, text.encode())}")
 
 
-def in_format(comparison: SetComparison, format: Format) -> str:
+def comparison_text(comparison: ResultsComparison, format: Format) -> str:
     """A comparison as text in a format."""
     match format:
         case "text":
             text = StringIO()
-            print_document(compare_document(comparison), console(file=text))
+            print_document(compare_document(comparison), printable_console(file=text))
             return text.getvalue()
         case "json":
-            return as_json(comparison, "comparison") + "\n"
+            return json_with_kind(comparison, "comparison") + "\n"
         case "csv":
             return to_csv(comparison)
         case "html":
@@ -85,7 +85,7 @@ def _format_of(output: Path) -> Format:
     return _FORMATS[output.suffix]
 
 
-def read_set(name: str) -> list[RunResult]:
+def read_result_set(name: str) -> list[RunResult]:
     """The runs of a directory or file; if ``name`` ends in a colon and an engine, only its runs."""
     path, engine = Path(name), ""
     if any((path / file).is_file() for file in (ABOUT_FILE, OBSERVATION_FILE)):
@@ -96,7 +96,7 @@ def read_set(name: str) -> list[RunResult]:
     if not path.exists() and ":" in name:
         before, _, engine = name.rpartition(":")
         path = Path(before)
-    folders = [path, latest_in(path)]
+    folders = [path, latest_results(path)]
     below = [folder / RESULTS_FILE for folder in folders if folder is not None]
     file = path if path.is_file() else next((file for file in below if os.path.lexists(file)), None)
     if file is None:

@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from tierwise.cli.printing import print_error
 from tierwise.lab.studies.study import RunPlan
 from tierwise.model import numbers
 from tierwise.results import LapResult, RunResult
@@ -48,8 +49,10 @@ class ConsoleProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop drawing and leave the terminal as it was."""
+        """Stop drawing and leave the terminal as it was; say how to go on if it was interrupted."""
         self._bar.stop()
+        if kind is KeyboardInterrupt:
+            print_error("tierwise: interrupted: the same command without --fresh goes on with the next run")
 
     def left_out(self, what: str, reason: str) -> None:
         """Print what is left out, and why."""
@@ -72,7 +75,7 @@ class StudyProgress(ConsoleProgress):
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         """Print the directory of the results and the seed of the order."""
-        runs = numbers.counted(total, "run")
+        runs = numbers.counted_noun(total, "run")
         kept = f", {finished} of {runs} kept from before" if finished else ""
         self._print(f"{directory.parent.name}: {runs}, seed {seed}{kept}; results in {directory}")
         self._bar.update(self._task, total=total, completed=finished)
@@ -103,13 +106,17 @@ def _took(result: RunResult) -> str:
 
 def _residency(result: RunResult) -> str:
     """Shares of the roles in the page cache when measuring began."""
-    shares = [f"{role} {share:.0%}" for role, share in result.residency.items()]
+    shares = [f"{role} {numbers.percent_text(share)}" for role, share in result.residency.items()]
     return f", cached {', '.join(shares)}" if shares else ""
 
 
 def _lap_line(lap: LapResult) -> str:
     capped = " (capped)" if lap.status == "capped" else ""
     checksum = "" if lap.checksum is None else f", checksum {lap.checksum}"
-    cold = f", cold, {lap.resident_share:.0%} cached" if lap.cold and lap.resident_share is not None else ""
+    cold = (
+        f", cold, {numbers.percent_text(lap.resident_share)} cached"
+        if lap.cold and lap.resident_share is not None
+        else ""
+    )
     wrong = f", {lap.status}: {lap.problem}" if lap.status in ("failed", "wrong") else ""
     return f"{lap.name}: {lap.elapsed_s:.3f} s{capped}{checksum}{cold}{wrong}"

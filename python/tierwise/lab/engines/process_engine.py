@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tierwise.host import ledger, processes, users
-from tierwise.host.programs import Home
+from tierwise.host.programs import PrivateDirectory
 from tierwise.host.users import ServerUser
 from tierwise.model.placement import Role
 
@@ -21,8 +21,8 @@ class RoleDirectories:
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._user: ServerUser | None = None
-        self._made: dict[Role, ledger.Directory] = {}
-        self._beside: list[tuple[Role, ledger.Directory]] = []
+        self._made: dict[Role, ledger.LedgerDirectory] = {}
+        self._beside: list[tuple[Role, ledger.LedgerDirectory]] = []
 
     @property
     def paths(self) -> Mapping[Role, Path]:
@@ -54,9 +54,11 @@ class RoleDirectories:
         self._made.clear()
         self._beside.clear()
 
-    def _make(self, label: str, place: Path) -> ledger.Directory:
+    def _make(self, label: str, place: Path) -> ledger.LedgerDirectory:
         users.require_reachable(label, place, self._user)
-        return ledger.directory(f"{self._prefix}-{label}", parent=place, owner=users.ids(self._user))
+        return ledger.make_directory(
+            f"{self._prefix}-{label}", parent=place, owner=users.account_ids(self._user)
+        )
 
 
 class EngineProcess(ABC):
@@ -66,7 +68,7 @@ class EngineProcess(ABC):
 
     def __init__(self, name: str, prefix: str, user: ServerUser | None) -> None:
         self._name, self.user = name, user
-        self._home = Home(f"{prefix}-home", user)
+        self._home = PrivateDirectory(f"{prefix}-home", user)
         self._process: processes.Process | None = None
 
     @property

@@ -16,10 +16,10 @@ import psutil
 
 from tierwise import _core
 from tierwise.host import page_cache, processes, programs
-from tierwise.host.cpu import tree_cpu_s
+from tierwise.host.cpu import process_tree_cpu_s
 from tierwise.host.users import ServerUser
-from tierwise.lab.engines import commits
-from tierwise.lab.engines.base import Clients, ProcessEngine
+from tierwise.lab.engines import commit_load
+from tierwise.lab.engines.base import ConnectedClients, ProcessEngine
 from tierwise.lab.engines.process_engine import EngineProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
@@ -40,7 +40,7 @@ _FIXES: Sequence[tuple[str, str]] = (
 """Fixes by a pattern of the message; the first match counts."""
 
 
-def fix_for(message: str, memory_setting: str) -> str:
+def fix_for_server_error(message: str, memory_setting: str) -> str:
     """The user's fix for a message of a server, whose setting ``memory_setting`` takes most memory."""
     fixes = (fix.format(memory_setting) for pattern, fix in _FIXES if re.search(pattern, message))
     return next(fixes, "mend what the message names")
@@ -164,7 +164,9 @@ class ServerProcess(EngineProcess):
         """The error to raise for one of the driver; ``lost``: the log may tell why there is no connection."""
         first = next(iter(str(error.args[-1] if error.args else error).splitlines()), type(error).__name__)
         message = (lost and self.failure()) or first
-        return TierwiseError(f"engine {self._name}: {message}", fix_for(message, self.memory_setting))
+        return TierwiseError(
+            f"engine {self._name}: {message}", fix_for_server_error(message, self.memory_setting)
+        )
 
     def serve(
         self,
@@ -202,7 +204,7 @@ class ServerProcess(EngineProcess):
 
     def cpu_s(self) -> float | None:
         """CPU seconds of all its processes since its start, including ended ones."""
-        return None if self._process is None else tree_cpu_s(self._process.pid)
+        return None if self._process is None else process_tree_cpu_s(self._process.pid)
 
     def launch(
         self,
@@ -289,7 +291,7 @@ class ServerProcess(EngineProcess):
 ServerT = TypeVar("ServerT", bound=ServerProcess)
 
 
-class Installation(Protocol):
+class ServerInstallation(Protocol):
     """A server's programs."""
 
     @property
@@ -308,7 +310,7 @@ class ServerEngine(ProcessEngine[ServerT]):
     checkpoint_statement: ClassVar[str]
 
     def __init__(
-        self, name: str, installation: Installation, settings: Mapping[str, str] | None = None
+        self, name: str, installation: ServerInstallation, settings: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(name, self.driver, settings)
         self._installation = installation
@@ -325,9 +327,9 @@ class ServerEngine(ProcessEngine[ServerT]):
     def checkpoint(self) -> None:
         """Run the server's checkpoint, then write the kernel's dirty pages."""
         self._known_process().query(self.checkpoint_statement)
-        page_cache.write_out(self.directories.values())
+        page_cache.write_out_dirty_pages(self.directories.values())
 
-    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+    def clients(self, program_json: str, clients: int, seed: int) -> ConnectedClients:
         """Clients over the Unix socket, on threads of this process."""
         return _core.Clients(self.driver, self._known_process().address, program_json, clients, seed)
 
@@ -352,25 +354,25 @@ class ServerEngine(ProcessEngine[ServerT]):
 
     def make_commit_tables(self, clients: int) -> None:
         """Make the tables of the load of commits."""
-        self.execute_schema(commits.SQL_SCHEMA)
+        self.execute_schema(commit_load.SQL_SCHEMA)
         with contextlib.closing(self.commit_session()) as session:
-            commits.fill(session, clients)
+            commit_load.insert_commit_items(session, clients)
 
-    def commit_until_it_fails(self, ledger: commits.CommitLedger, client: int, first: int) -> None:
+    def commit_until_it_fails(self, ledger: commit_load.CommitLedger, client: int, first: int) -> None:
         """Commit on the caller's thread."""
         with contextlib.closing(self.commit_session()) as session:
-            commits.commit_until_it_fails(session, ledger, client, first)
+            commit_load.commit_until_failure(session, ledger, client, first)
 
-    def found_commits(self) -> commits.Found:
+    def found_commits(self) -> commit_load.FoundCommits:
         """Read both tables."""
         with contextlib.closing(self.commit_session()) as session:
-            return commits.read(session)
+            return commit_load.read_found_commits(session)
 
-    def commit_session(self) -> commits.CommitSession:
+    def commit_session(self) -> commit_load.CommitSession:
         """A session of the load's account for commits, without a time limit."""
         server = self._known_process()
         session = server.session(server.connect_client)
-        return commits.SqlCommitSession(session.query, session.close)
+        return commit_load.SqlCommitSession(session.query, session.close)
 
     def processes(self) -> list[int]:
         """The server's first process and its children."""

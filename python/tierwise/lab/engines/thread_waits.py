@@ -20,7 +20,7 @@ from tierwise.model.placement import Role
 from tierwise.results.measurements import WaitClass
 
 
-class Call(Enum):
+class SystemCallEffect(Enum):
     """Effect of a system call, for a wait profile."""
 
     READ = auto()
@@ -34,15 +34,15 @@ class Call(Enum):
 
 
 _PROCESSORS = ("x86_64", "aarch64")
-_SYSTEM_CALLS: Mapping[Call, Mapping[str, tuple[int, int | None]]] = {
-    Call.READ: {
+_SYSTEM_CALLS: Mapping[SystemCallEffect, Mapping[str, tuple[int, int | None]]] = {
+    SystemCallEffect.READ: {
         "read": (0, 63),
         "pread64": (17, 67),
         "readv": (19, 65),
         "preadv": (295, 69),
         "preadv2": (327, 286),
     },
-    Call.WRITE: {
+    SystemCallEffect.WRITE: {
         "write": (1, 64),
         "pwrite64": (18, 68),
         "writev": (20, 66),
@@ -52,11 +52,11 @@ _SYSTEM_CALLS: Mapping[Call, Mapping[str, tuple[int, int | None]]] = {
         "ftruncate": (77, 46),
         "fallocate": (285, 47),
     },
-    Call.SYNC: {"fsync": (74, 82), "fdatasync": (75, 83), "sync_file_range": (277, 84)},
-    Call.LOCK: {"fcntl": (72, 25), "flock": (73, 32)},
-    Call.FUTEX: {"futex": (202, 98)},
-    Call.SLEEP: {"nanosleep": (35, 101), "clock_nanosleep": (230, 115)},
-    Call.POLL: {
+    SystemCallEffect.SYNC: {"fsync": (74, 82), "fdatasync": (75, 83), "sync_file_range": (277, 84)},
+    SystemCallEffect.LOCK: {"fcntl": (72, 25), "flock": (73, 32)},
+    SystemCallEffect.FUTEX: {"futex": (202, 98)},
+    SystemCallEffect.SLEEP: {"nanosleep": (35, 101), "clock_nanosleep": (230, 115)},
+    SystemCallEffect.POLL: {
         "poll": (7, None),
         "select": (23, None),
         "pselect6": (270, 72),
@@ -66,7 +66,7 @@ _SYSTEM_CALLS: Mapping[Call, Mapping[str, tuple[int, int | None]]] = {
     },
 }
 """Number of each call on these processors; ``None`` on one that has no such call."""
-NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {
+NUMBERS: Mapping[str, Mapping[SystemCallEffect, Mapping[str, int]]] = {
     processor: {
         call: {name: number for name, numbers in named.items() if (number := numbers[at]) is not None}
         for call, named in _SYSTEM_CALLS.items()
@@ -87,13 +87,15 @@ SESSIONS_MAX = 50
 _LOGS = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.ARCHIVE})
 _PRIORITY = 1
 
-_ELSEWHERE: Mapping[Call | None, WaitClass] = {
-    Call.FUTEX: "lock",
+_ELSEWHERE: Mapping[SystemCallEffect | None, WaitClass] = {
+    SystemCallEffect.FUTEX: "lock",
     # A library sleeps until it retries a lock that another client holds.
-    Call.SLEEP: "lock",
-    Call.POLL: "client",
+    SystemCallEffect.SLEEP: "lock",
+    SystemCallEffect.POLL: "client",
 }
-_ON_FILES = frozenset({Call.READ, Call.WRITE, Call.SYNC, Call.LOCK})
+_ON_FILES = frozenset(
+    {SystemCallEffect.READ, SystemCallEffect.WRITE, SystemCallEffect.SYNC, SystemCallEffect.LOCK}
+)
 
 _WORK = frozenset({"cpu", "log_sync", "data_read", "data_write"})
 
@@ -136,7 +138,7 @@ class ThreadWaitProbe:
             OSError: if a process is gone.
         """
         self._sleep(delay_s)
-        clients, others = threads(self._tasks)
+        clients, others = client_and_other_threads(self._tasks)
         idle = max(0, self._sessions() - len(clients))
         looked_at = [*clients, *[None] * idle]
         if len(looked_at) > SESSIONS_MAX:
@@ -178,7 +180,7 @@ class ThreadWaitProbe:
             return self._class_of_file(call, thread, int(fields[1], 16))
         return _ELSEWHERE.get(call, "other")
 
-    def _class_of_file(self, call: Call | None, thread: Path, descriptor: int) -> WaitClass:
+    def _class_of_file(self, call: SystemCallEffect | None, thread: Path, descriptor: int) -> WaitClass:
         try:
             path = Path((thread / "fd" / str(descriptor)).readlink())
         except OSError:
@@ -186,9 +188,9 @@ class ThreadWaitProbe:
         role = self._role_of(path)
         if role is None:
             return "other"
-        if call is Call.LOCK:
+        if call is SystemCallEffect.LOCK:
             return "lock"
-        if call is Call.READ:
+        if call is SystemCallEffect.READ:
             return "data_read"
         return "log_sync" if role in _LOGS else "data_write"
 
@@ -201,7 +203,7 @@ class ThreadWaitProbe:
         return [instead if kind == "lock" else kind for kind in seen]
 
 
-def threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+def client_and_other_threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Threads that run clients, and all others."""
     clients: list[Path] = []
     others: list[Path] = []

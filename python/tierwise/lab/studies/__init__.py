@@ -3,6 +3,6 @@
 Not here: text and charts; see ``report``.
 """
 
-from tierwise.lab.studies.study import FILE_ENGINE, Study, load, names, parse
+from tierwise.lab.studies.study import FILE_ENGINE, Study, load_study, parse_study, study_names
 
-__all__ = ["FILE_ENGINE", "Study", "load", "names", "parse"]
+__all__ = ["FILE_ENGINE", "Study", "load_study", "parse_study", "study_names"]

@@ -23,10 +23,10 @@ from pydantic import (
 )
 
 from tierwise.lab import engines
-from tierwise.lab.workloads.spec import MOST_CLIENTS
+from tierwise.lab.workloads.workload_spec import MOST_CLIENTS
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, parse_toml, read_text, validated
-from tierwise.model.names import FileName, names_in, one_of
+from tierwise.model.input_files import DATA, parse_as_model, parse_toml, read_text
+from tierwise.model.names import FileName, split_names, unknown_name_fix
 from tierwise.model.placement import DeviceSpec, Placement, Role
 from tierwise.model.units import GIB, parse_size_bytes
 from tierwise.results import PaperValue
@@ -62,7 +62,7 @@ Seconds = Annotated[float, Field(gt=0, le=1e9)]
 
 
 def _names(value: object) -> object:
-    return names_in(value) if isinstance(value, str) else value
+    return split_names(value) if isinstance(value, str) else value
 
 
 Names = Annotated[list[str], BeforeValidator(_names)]
@@ -257,7 +257,7 @@ class Study(_Spec):
 
 
 def _settings_of(settings: Mapping[str, dict[str, str]], engine: str) -> dict[str, str]:
-    return {**settings.get(engines.family(engine), {}), **settings.get(engine, {})}
+    return {**settings.get(engines.engine_family(engine), {}), **settings.get(engine, {})}
 
 
 _SHIPPED = DATA / "studies"
@@ -265,27 +265,27 @@ FILE_ENGINE = "file"
 """Engine name of studies without a database: access patterns on a file."""
 
 
-def names() -> list[str]:
+def study_names() -> list[str]:
     """Studies that ship with tierwise."""
     return sorted(file.stem for file in _SHIPPED.glob("*.toml"))
 
 
-def load(name_or_path: str) -> Study:
+def load_study(name_or_path: str) -> Study:
     """Read a study by the name of one that ships with tierwise, or by the path of a TOML file."""
     given = Path(name_or_path)
     if given.suffix == ".toml":
-        return parse(read_text(given, "name a readable study file"), str(given))
-    if name_or_path not in names():
-        fix = f"{one_of(name_or_path, names())}, or the path of a .toml file"
+        return parse_study(read_text(given, "name a readable study file"), str(given))
+    if name_or_path not in study_names():
+        fix = f"{unknown_name_fix(name_or_path, study_names())}, or the path of a .toml file"
         raise TierwiseError(f"unknown study {name_or_path!r}", fix)
-    return parse((_SHIPPED / f"{name_or_path}.toml").read_text("utf-8"), f"{name_or_path}.toml")
+    return parse_study((_SHIPPED / f"{name_or_path}.toml").read_text("utf-8"), f"{name_or_path}.toml")
 
 
-def parse(text: str, file: str) -> Study:
+def parse_study(text: str, file: str) -> Study:
     """Read a study from TOML."""
     # As JSON, where names of roles are texts, `true` is no number and "10" neither.
     content = json.dumps(_with_names(parse_toml(text, file)), default=str)
-    study = validated(Study, content, file, "mend that field", strict=True)
+    study = parse_as_model(Study, content, file, "mend that field", strict=True)
     for placement in study.placements.values():
         placement.require_known(study.devices, file)
     for problem, fix in _unknown_names(study):
@@ -331,7 +331,7 @@ def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
                 f"{place} names the unknown placement {name!r}",
                 f"use one of {', '.join(study.placements)}",
             )
-    swept = values(study.sweep)
+    swept = swept_values(study.sweep)
     for number, figure in enumerate(study.paper):
         for name in figure.setting.keys() - swept.keys():
             known = ", ".join(swept) or "none"
@@ -378,7 +378,7 @@ def _unheeded(study: Study) -> Iterator[tuple[str, str]]:
         if name not in study.variants:
             known = ", ".join(study.variants) or "none"
             yield f"sweep.variant names {name!r}", f"define it under [variants] (there: {known})"
-    for name, many in {**values(study.sweep), **_constants(study.sweep)}.items():
+    for name, many in {**swept_values(study.sweep), **_constants(study.sweep)}.items():
         if not many or len(many) > len(set(many)):
             yield f"sweep.{name}: {', '.join(many) or 'no value'}", "write at least one value, and each once"
     for name, variant in study.variants.items():
@@ -396,8 +396,11 @@ def _unheeded(study: Study) -> Iterator[tuple[str, str]]:
         f"variants.{name}.": each.settings for name, each in study.variants.items()
     }
     for part, settings in parts.items():
-        for name in settings.keys() - {*engines.names()}:
-            yield f"{part}settings.{name}: there is no such engine", one_of(name, engines.names())
+        for name in settings.keys() - {*engines.engine_names()}:
+            yield (
+                f"{part}settings.{name}: there is no such engine",
+                unknown_name_fix(name, engines.engine_names()),
+            )
 
 
 def _ignored(study: Study) -> Iterator[tuple[str, str]]:
@@ -427,7 +430,7 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         yield "cuts and deaths", "give one of the two"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
-    runs = study.repeats * len(study.placements) * count(study.sweep)
+    runs = study.repeats * len(study.placements) * sweep_point_count(study.sweep)
     if runs > _MOST_RUNS:
         yield f"{runs:,} runs, above {_MOST_RUNS:,}", "lower repeats, or sweep fewer values"
     for name, device in study.devices.items():
@@ -448,7 +451,7 @@ Setting = dict[str, str]
 """Value of each swept setting, as text; empty for a study without a sweep."""
 
 
-def values(sweep: Sweep) -> dict[str, list[str]]:
+def swept_values(sweep: Sweep) -> dict[str, list[str]]:
     """Settings that a study sweeps, each with its values as text, in the study's order."""
     factors: dict[str, list[str]] = {
         "memory": sweep.memory,
@@ -466,22 +469,22 @@ def _constants(sweep: Sweep) -> dict[str, list[str]]:
     }
 
 
-def count(sweep: Sweep) -> int:
+def sweep_point_count(sweep: Sweep) -> int:
     """Number of points."""
-    lengths = [len(many) for many in values(sweep).values()]
+    lengths = [len(many) for many in swept_values(sweep).values()]
     return prod(lengths) if sweep.design == "full" else 1 + sum(length - 1 for length in lengths)
 
 
-def points(sweep: Sweep) -> list[Setting]:
+def sweep_points(sweep: Sweep) -> list[Setting]:
     """Every point, in the study's order; a single empty one if nothing is swept."""
-    factors = values(sweep)
+    factors = swept_values(sweep)
     if sweep.design == "full":
         return [dict(zip(factors, point, strict=True)) for point in product(*factors.values())]
     base = {name: many[0] for name, many in factors.items()}
     return [base, *({**base, name: value} for name, many in factors.items() for value in many[1:])]
 
 
-def at(study: Study, setting: Mapping[str, str]) -> Study:
+def study_at_point(study: Study, setting: Mapping[str, str]) -> Study:
     """The study at one point."""
     variant = study.variants[setting["variant"]] if "variant" in setting else Overrides()
     varied = study.with_overrides(variant)
@@ -522,7 +525,7 @@ def plan_runs(study: Study, seed: int) -> list[RunPlan]:
     engine = study.engines[0]
     plans: list[RunPlan] = []
     for repeat in range(study.repeats):
-        block = list(product(study.placements.values(), points(study.sweep)))
+        block = list(product(study.placements.values(), sweep_points(study.sweep)))
         random.shuffle(block)
         block_seed = random.getrandbits(32)
         for placement, setting in block:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, get_args
 
-from tierwise.lab.validation.accuracy import Pair
+from tierwise.lab.validation.prediction_accuracy import PredictionPair
 from tierwise.model.extras import np
+from tierwise.model.names import group_by_key
 from tierwise.predict import CalibratedError, ModelError
 from tierwise.predict.model_error import ANY, What
 
@@ -28,14 +30,14 @@ Error = tuple[str, float, float]
 """Case; gained share of time on processors; logarithm of predicted over measured."""
 
 
-def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
+def calibrate_model_error(pairs: Sequence[PredictionPair], day: str) -> ModelError:
     """Errors of each engine and of all engines, on each path and on all paths, where there are enough."""
-    groups: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs:
-        if not pair.control:
-            groups.setdefault((pair.engine, pair.path), []).append(pair)
-            groups.setdefault((ANY, pair.path), []).append(pair)
-            groups.setdefault((ANY, ANY), []).append(pair)
+    groups = group_by_key(
+        (group, pair)
+        for pair in pairs
+        if not pair.control
+        for group in ((pair.engine, pair.path), (ANY, pair.path), (ANY, ANY))
+    )
     errors = [
         _learnt(engine, path, what, own, day)
         for (engine, path), own in sorted(groups.items())
@@ -44,29 +46,27 @@ def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
     return ModelError(errors=[error for error in errors if error is not None])
 
 
-def calibrate_without(pairs: Sequence[Pair], family: str, day: str) -> ModelError:
+def calibrate_without_family(pairs: Sequence[PredictionPair], family: str, day: str) -> ModelError:
     """Errors calibrated from all other families of clients, as for a client that was never measured."""
-    return calibrate([pair for pair in pairs if pair.family != family], day)
+    return calibrate_model_error([pair for pair in pairs if pair.family != family], day)
 
 
-def to_toml(calibrated: ModelError) -> str:
+def calibration_toml(calibrated: ModelError) -> str:
     """The data file that predictions read."""
     parts = [
         "# Errors of predictions, written by `tierwise validate` (docs/evidence/accuracy.md). Do not edit.\n"
     ]
     for error in calibrated.errors:
-        changes = ", ".join(f'"{change}"' for change in error.changes)
-        parts.append(
-            f'[[errors]]\nengine = "{error.engine}"\npath = "{error.path}"\nwhat = "{error.what}"\n'
-            f"changes = [{changes}]\ncases = {error.cases}\nfamilies = {error.families}\n"
-            f"half_width = {error.half_width:.4f}\nper_computing = {error.per_computing:.4f}\n"
-            f"bias = {error.bias:.4f}\n"
-            f'calibrated = "{error.calibrated}"\n'
-        )
+        values = {
+            name: f"{value:.4f}" if isinstance(value, float) else json.dumps(value) for name, value in error
+        }
+        parts.append("[[errors]]\n" + "".join(f"{name} = {value}\n" for name, value in values.items()))
     return "\n".join(parts)
 
 
-def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str) -> CalibratedError | None:
+def _learnt(
+    engine: str, path: str, what: What, pairs: Sequence[PredictionPair], day: str
+) -> CalibratedError | None:
     known = list(_errors(pairs, what))
     cases = [case for case, _, _ in known]
     widest = (engine, path, what) == (ANY, ANY, "rate")
@@ -90,7 +90,7 @@ def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str)
     )
 
 
-def _errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
+def _errors(pairs: Sequence[PredictionPair], what: What) -> Iterator[Error]:
     for pair in pairs:
         error = pair.log_error if what == "rate" else None
         if figure := pair.latency.get(what):

@@ -3,6 +3,6 @@
 Not here: names of engines.
 """
 
-from tierwise.lab.workloads.workload import Workload, names
+from tierwise.lab.workloads.workload import Workload, workload_names
 
-__all__ = ["Workload", "names"]
+__all__ = ["Workload", "workload_names"]

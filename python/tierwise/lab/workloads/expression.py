@@ -35,7 +35,7 @@ _TERMS: dict[type[ast.AST], str] = {
 _TERM_FUNCTIONS = {"abs": "absolute", "min": "least", "max": "greatest"}
 
 
-def evaluate(expression: int | float | str, names: Mapping[str, float], where: str) -> float:
+def evaluate_expression(expression: int | float | str, names: Mapping[str, float], where: str) -> float:
     """Value of an expression of numbers, names, ``+ - * /``, parentheses, ``round``, ``min`` and ``max``."""
     try:
         value = _value(_parse(str(expression)), names)
@@ -50,7 +50,7 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
         ) from error
 
 
-def postfix(expression: str) -> list[Term]:
+def postfix_terms(expression: str) -> list[Term]:
     """Terms of whole-number arithmetic in postfix order.
 
     Takes whole numbers, names, ``+ - * / %``, parentheses, ``abs``, ``min`` and ``max``; ``/`` truncates, as

@@ -8,14 +8,19 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from tierwise.lab.workloads.dss.program import build
-from tierwise.lab.workloads.expression import Term, evaluate
-from tierwise.lab.workloads.generators import Generator, Whole
+from tierwise.lab.workloads.dss.dss_program import build_dss_program
+from tierwise.lab.workloads.expression import Term, evaluate_expression
 from tierwise.lab.workloads.program import Lap, Program, RoleSql, Stage
-from tierwise.lab.workloads.reader import find, names, read_schema, read_spec
-from tierwise.lab.workloads.spec import MOST_CLIENTS, LapSpec, Step, Table, WorkloadSpec
+from tierwise.lab.workloads.value_generators import Generator, Whole
+from tierwise.lab.workloads.workload_reader import (
+    find_workload,
+    read_schema_statements,
+    read_workload_spec,
+    workload_names,
+)
+from tierwise.lab.workloads.workload_spec import MOST_CLIENTS, LapSpec, Step, Table, WorkloadSpec
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import DATA, digest
+from tierwise.model.input_files import DATA, digest_of_files
 from tierwise.model.placement import Role
 
 _MOST_ROWS = 10**11
@@ -24,7 +29,7 @@ OBJECTS = "objects"
 """The dialect of engines that take operations on objects and no SQL."""
 
 
-class Resolver:
+class WorkloadResolver:
     """Evaluates the expressions of a workload, and puts its statements into the engine's dialect."""
 
     def __init__(
@@ -46,7 +51,7 @@ class Resolver:
         self.names: dict[str, float] = {"scale": scale}
         for name, expression in spec.constants.items():
             where = f"{file}: constants.{name}"
-            self.names[name] = evaluate(constants.get(name, expression), self.names, where)
+            self.names[name] = evaluate_expression(constants.get(name, expression), self.names, where)
 
     def program(self, name: str) -> dict[str, Any]:
         """Load phase and transactions, as the clients read them."""
@@ -140,9 +145,9 @@ class Resolver:
         if self.dialect == "postgres":
             return statement
         # sqlglot takes a while to import, and many runs need none of it.
-        from tierwise.lab.workloads import dialect
+        from tierwise.lab.workloads import sql_translation
 
-        return dialect.translate(statement, self.dialect, where)
+        return sql_translation.translate_statement(statement, self.dialect, where)
 
     def _whole(self, where: str, expression: Whole) -> int:
         value = self._value(where, expression)
@@ -164,7 +169,7 @@ class Resolver:
             )
 
     def _value(self, where: str, expression: Whole) -> float:
-        return evaluate(expression, self.names, f"{self.file}: {where}")
+        return evaluate_expression(expression, self.names, f"{self.file}: {where}")
 
 
 def _sum(written: str) -> str | dict[str, str]:
@@ -173,7 +178,7 @@ def _sum(written: str) -> str | dict[str, str]:
     return {"parameter": written[1:]} if written.startswith(":") else {"column": written}
 
 
-__all__ = ["Workload", "names"]
+__all__ = ["Workload", "workload_names"]
 
 
 @dataclass(frozen=True)
@@ -200,14 +205,14 @@ class Workload:
         """Of a workload of the user's: it may change under its name."""
         if self.folder.is_relative_to(DATA):
             return None
-        return digest([self.spec.model_dump_json(), self.schema, self.after_load])
+        return digest_of_files([self.spec.model_dump_json(), self.schema, self.after_load])
 
     @classmethod
     def load(cls, name_or_path: str) -> Workload:
         """Read a workload by the name of a shipped one, by its folder, or by a pgbench script."""
-        name, file, layers = find(name_or_path)
-        spec = read_spec(file, layers)
-        schema, after_load = read_schema(layers, spec)
+        name, file, layers = find_workload(name_or_path)
+        spec = read_workload_spec(file, layers)
+        schema, after_load = read_schema_statements(layers, spec)
         workload = cls(name, file, layers[0].folder, spec, schema, after_load)
         workload.resolve(1)
         return workload
@@ -222,10 +227,10 @@ class Workload:
             constants: values in place of the workload's own constants.
             dialect: ``postgres``, ``mysql``, ``sqlite``, ``duckdb``, or ``objects`` for engines without SQL.
         """
-        resolver = Resolver(self.spec, self.file, scale, constants or {}, dialect)
+        resolver = WorkloadResolver(self.spec, self.file, scale, constants or {}, dialect)
         schema, after_load = self._schema(dialect)
         if self.spec.program == "dss":
-            return build(self.folder, resolver.names, schema, after_load, resolver.translate)
+            return build_dss_program(self.folder, resolver.names, schema, after_load, resolver.translate)
         json = dumps(resolver.program(self.name))
         return Program(self.name, json, schema, after_load, resolver.stages())
 
@@ -234,6 +239,6 @@ class Workload:
             return [(Role.DATA, kind.declaration(name)) for name, kind in self.spec.objects.items()], []
         if dialect == "postgres":
             return self.schema, self.after_load
-        from tierwise.lab.workloads.dialect import translate_schema
+        from tierwise.lab.workloads.sql_translation import translate_schema
 
         return translate_schema(self.schema, self.after_load, dialect, str(self.folder))

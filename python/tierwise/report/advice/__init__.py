@@ -3,7 +3,7 @@
 Not here: searching and pricing, which ``advise`` does; scripts and styles: data/templates/advice.
 """
 
-from tierwise.report.advice.join import Subject, subject
-from tierwise.report.advice.page import advice_page
+from tierwise.report.advice.advice_html import advice_page
+from tierwise.report.advice.advice_survey import AdviceSurvey, survey_advice
 
-__all__ = ["Subject", "advice_page", "subject"]
+__all__ = ["AdviceSurvey", "advice_page", "survey_advice"]

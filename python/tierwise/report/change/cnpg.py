@@ -13,10 +13,16 @@ from typing import Any
 
 from tierwise.device_models.prices import gib_for_speed
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import gathered, join
+from tierwise.model.names import group_by_key, join_words
 from tierwise.model.placement import ROLE_NAMES, Role
-from tierwise.predict import resolve
-from tierwise.report.change.change import Change, comment, in_gib, joined, yaml_lines
+from tierwise.predict import resolve_device
+from tierwise.report.change.placement_change import (
+    PlacementChange,
+    comment_line,
+    text_of_lines,
+    whole_gib,
+    yaml_lines,
+)
 
 API_VERSION = "postgresql.cnpg.io/v1"
 TEMPORARY = "moved_temp"
@@ -34,22 +40,22 @@ _MOST_NAME = 253
 """Characters of a Kubernetes name."""
 
 
-def cluster_patch(change: Change) -> str:
+def cluster_patch(change: PlacementChange) -> str:
     """A merge patch in YAML for ``kubectl patch cluster NAME --type merge --patch-file FILE``."""
     if change.engine != "postgres":
         raise TierwiseError(f"--emit cnpg: CloudNativePG runs PostgreSQL, not {change.engine}", _OTHERS)
     _require_placeable(change)
     patch = {"apiVersion": API_VERSION, "kind": "Cluster", "spec": _spec(change)}
-    return joined([*(comment(line) for line in _notes(change)), *yaml_lines(patch)])
+    return text_of_lines([*(comment_line(line) for line in _notes(change)), *yaml_lines(patch)])
 
 
 def storage_class(device: str) -> str:
     """A name that Kubernetes accepts for the class of storage of a device."""
-    name = resolve(device).profile.name.lower()
+    name = resolve_device(device).profile.name.lower()
     return re.sub(r"[^a-z0-9]+", "-", name)[:_MOST_NAME].strip("-") or "new-device"
 
 
-def _require_placeable(change: Change) -> None:
+def _require_placeable(change: PlacementChange) -> None:
     for role, why in _NOT_PLACED.items():
         if role in change.moves:
             raise TierwiseError(f"--emit cnpg: CloudNativePG cannot place the {role}: {why}", _OTHERS)
@@ -64,12 +70,12 @@ def _require_placeable(change: Change) -> None:
         )
 
 
-def _spec(change: Change) -> dict[str, Any]:
+def _spec(change: PlacementChange) -> dict[str, Any]:
     spec: dict[str, Any] = {}
     if Role.DATA in change.moves:
         elsewhere = {Role.ARCHIVE, *({Role.LOG, Role.TEMP} & change.moves.keys())}
         in_pgdata = [role for role in change.needed_bytes if role not in elsewhere]
-        size_gib = max(change.size_gib(in_pgdata), in_gib(change.directory_bytes))
+        size_gib = max(change.size_gib(in_pgdata), whole_gib(change.directory_bytes))
         spec["storage"] = _storage(change, Role.DATA, size_gib)
     if Role.LOG in change.moves:
         spec["walStorage"] = _storage(change, Role.LOG, change.size_gib([Role.LOG]))
@@ -79,34 +85,34 @@ def _spec(change: Change) -> dict[str, Any]:
     return spec
 
 
-def _storage(change: Change, role: Role, size_gib: int) -> dict[str, Any]:
+def _storage(change: PlacementChange, role: Role, size_gib: int) -> dict[str, Any]:
     """A volume of its own, no smaller than it is billed for and than its speed needs."""
     device = change.moves[role]
     billed_gib = 0.0 if device in _parted(change) else change.rented_gib.get(device, 0.0)
-    least_gib = max(billed_gib, gib_for_speed(resolve(device).profile))
+    least_gib = max(billed_gib, gib_for_speed(resolve_device(device).profile))
     return {"size": f"{max(size_gib, math.ceil(least_gib))}Gi", "storageClass": storage_class(device)}
 
 
-def _parted(change: Change) -> dict[str, list[Role]]:
+def _parted(change: PlacementChange) -> dict[str, list[Role]]:
     """Devices whose files become several volumes, with the role of each."""
-    held = gathered((change.moves[role], role) for role in _VOLUMES if role in change.moves)
+    held = group_by_key((change.moves[role], role) for role in _VOLUMES if role in change.moves)
     return {device: roles for device, roles in held.items() if len(roles) > 1}
 
 
-def _notes(change: Change) -> Iterator[str]:
+def _notes(change: PlacementChange) -> Iterator[str]:
     yield "kubectl patch cluster NAME --type merge --patch-file THIS_FILE"
     for device in change.devices:
-        profile = resolve(device).profile
+        profile = resolve_device(device).profile
         yield f"storageClass {storage_class(device)}: a class of yours with {profile.summary}."
     for device, roles in _parted(change).items():
-        files, name = join([ROLE_NAMES[role] for role in roles]), resolve(device).profile.name
+        files, name = join_words([ROLE_NAMES[role] for role in roles]), resolve_device(device).profile.name
         yield f"The advice has {files} on one {name}: here each has a volume of its own, and its own price."
     yield "A size cannot shrink: keep the cluster's own where it is larger."
     if Role.DATA in change.moves:
         yield "A class holds for new volumes: recreate the instances one by one, replicas first."
         along = [role for role in _PGDATA if role in change.needed_bytes and role not in change.moves]
         if along:
-            names = join([ROLE_NAMES[role] for role in along])
+            names = join_words([ROLE_NAMES[role] for role in along])
             yield f"PGDATA is one volume: {names} move along, and it is larger than the advice has priced."
         if Role.LOG not in change.moves:
             yield "pg_wal is in PGDATA and moves along, unless the cluster has spec.walStorage."

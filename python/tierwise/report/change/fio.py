@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 from tierwise.model.units import MIB
-from tierwise.predict import resolve
-from tierwise.recording.role_requests import Direction, RoleRequests
-from tierwise.report.change.change import Change, comment, joined
+from tierwise.predict import resolve_device
+from tierwise.recording.role_requests import RequestDirection, RoleRequests
+from tierwise.report.change.placement_change import PlacementChange, comment_line, text_of_lines
 
 _MOST_BYTES = 4 << 30
 """Of the file of a job, so that a test fills no device."""
@@ -31,30 +31,32 @@ _GLOBAL = (
 )
 
 
-def fio_jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> str:
+def fio_jobs(change: PlacementChange, requests: Mapping[Role, RoleRequests]) -> str:
     """A job file; roles that move to one device run at the same time, those of the next device after them."""
     if not requests.keys() & change.moves.keys():
         raise TierwiseError(
             "--emit fio: the recording has no requests of the roles that move", "record under load, with root"
         )
-    return joined([*_header(), *_GLOBAL, *_jobs(change, requests)]).rstrip("\n") + "\n"
+    return text_of_lines([*_header(), *_GLOBAL, *_jobs(change, requests)]).rstrip("\n") + "\n"
 
 
 def _header() -> Iterator[str]:
-    yield comment("The recorded requests of the roles that move, for a candidate device:")
-    yield comment("DEVICE_DIRECTORY=/mount/of/device fio THIS_FILE")
-    yield comment("fio writes tierwise-fio.test there, a file of at most 4 GiB: remove it afterwards.")
-    yield comment("A recording does not tell fsync from fdatasync; fio asks as fast as the device answers.")
+    yield comment_line("The recorded requests of the roles that move, for a candidate device:")
+    yield comment_line("DEVICE_DIRECTORY=/mount/of/device fio THIS_FILE")
+    yield comment_line("fio writes tierwise-fio.test there, a file of at most 4 GiB: remove it afterwards.")
+    yield comment_line(
+        "A recording does not tell fsync from fdatasync; fio asks as fast as the device answers."
+    )
     yield ""
 
 
-def _jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> Iterator[str]:
+def _jobs(change: PlacementChange, requests: Mapping[Role, RoleRequests]) -> Iterator[str]:
     first = True
     for device, roles in change.devices.items():
         begins = not first
         for role in roles:
             if role not in requests:
-                yield comment(f"{role}: no request was recorded")
+                yield comment_line(f"{role}: no request was recorded")
                 continue
             yield from _job(requests[role], device, change.needed_bytes.get(role, 0), begins)
             first = begins = False
@@ -63,7 +65,7 @@ def _jobs(change: Change, requests: Mapping[Role, RoleRequests]) -> Iterator[str
 
 def _job(role_requests: RoleRequests, device: str, size_bytes: float, begins: bool) -> Iterator[str]:
     yield f"[{role_requests.role}]"
-    yield comment(f"to {resolve(device).profile.name}")
+    yield comment_line(f"to {resolve_device(device).profile.name}")
     if begins:
         yield "stonewall"
     reads, writes = role_requests.reads, role_requests.writes
@@ -72,12 +74,12 @@ def _job(role_requests: RoleRequests, device: str, size_bytes: float, begins: bo
         yield "rw=randrw"
         yield f"rwmixread={min(max(round(100 * reads.requests / total), 1), 99)}"
         yield f"percentage_random={_percent(reads)},{_percent(writes)}"
-        yield f"bssplit={split(reads.sizes)},{split(writes.sizes)}"
+        yield f"bssplit={block_size_split(reads.sizes)},{block_size_split(writes.sizes)}"
     else:
         only = reads if reads.requests else writes
         yield "rw=randread" if reads.requests else "rw=randwrite"
         yield f"percentage_random={_percent(only)}"
-        yield f"bssplit={split(only.sizes)}"
+        yield f"bssplit={block_size_split(only.sizes)}"
     yield f"iodepth={min(max(round(role_requests.depth), 1), _MOST_DEPTH)}"
     if writes.requests and role_requests.syncs:
         yield f"fdatasync={max(round(writes.requests / role_requests.syncs), 1)}"
@@ -86,11 +88,11 @@ def _job(role_requests: RoleRequests, device: str, size_bytes: float, begins: bo
     yield f"size={-(-int(size) // MIB)}m"
 
 
-def _percent(direction: Direction) -> int:
+def _percent(direction: RequestDirection) -> int:
     return round(100 * direction.random_share)
 
 
-def split(sizes: Mapping[int, int]) -> str:
+def block_size_split(sizes: Mapping[int, int]) -> str:
     """The commonest sizes with whole percentages that sum to 100, as ``bssplit`` takes them.
 
     Args:

@@ -1,5 +1,5 @@
 """Charts of an answer as vector graphics; one file per family."""
 
-from tierwise.report.charts.look import PAGE_NARROW, PAGE_WIDE, WIDE, to_png, to_svg
+from tierwise.report.charts.chart_style import PAGE_NARROW, PAGE_WIDE, WIDE, to_png, to_svg
 
 __all__ = ["PAGE_NARROW", "PAGE_WIDE", "WIDE", "to_png", "to_svg"]

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from tierwise.model.names import printable
-from tierwise.predict.savings import Savings
+from tierwise.model.names import printable, sum_by_key
+from tierwise.predict.time_savings import TimeSavings
 from tierwise.recording.breakdown import Breakdown
 
 Labels = Mapping[str, str]
@@ -21,7 +21,7 @@ NO_ROLE = "none"
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """A metric: its name, unit and meaning."""
 
     name: str
@@ -29,31 +29,37 @@ class Family:
     help: str
 
 
-TIME = Family(
+TIME = MetricFamily(
     "tierwise_time_share_ratio", "ratio", "Share of a thread class's time that went to a part, by role."
 )
-RATE = Family("tierwise_rate_transactions_per_second", "transactions_per_second", "Transactions a second.")
-SAVED = Family(
+RATE = MetricFamily(
+    "tierwise_rate_transactions_per_second", "transactions_per_second", "Transactions a second."
+)
+SAVED = MetricFamily(
     "tierwise_saving_bound_ratio",
     "ratio",
     "Share of the time that moving a role, or all of them, saves at most.",
 )
-SPEEDUP = Family(
+SPEEDUP = MetricFamily(
     "tierwise_speedup_bound_ratio",
     "ratio",
     "Rate with a role, or all of them, on a device that takes no time, over the recorded rate.",
 )
-BUSY = Family("tierwise_cpu_busy_ratio", "ratio", "Share of all cores' time that the recorded threads used.")
-STARTED = Family("tierwise_recording_start_seconds", "seconds", "Unix time at which the recording started.")
+BUSY = MetricFamily(
+    "tierwise_cpu_busy_ratio", "ratio", "Share of all cores' time that the recorded threads used."
+)
+STARTED = MetricFamily(
+    "tierwise_recording_start_seconds", "seconds", "Unix time at which the recording started."
+)
 FAMILIES = (TIME, RATE, SAVED, SPEEDUP, BUSY, STARTED)
 
 
-def openmetrics(
-    breakdown: Breakdown, saved: Savings, labels: Labels, rate_per_s: float | None, started_at: str
+def openmetrics_text(
+    breakdown: Breakdown, saved: TimeSavings, labels: Labels, rate_per_s: float | None, started_at: str
 ) -> str:
     """The metrics of one recording; a value that is not known has no sample."""
     started_s = _seconds(started_at)
-    samples: dict[Family, list[tuple[Labels, float]]] = {
+    samples: dict[MetricFamily, list[tuple[Labels, float]]] = {
         TIME: [
             ({"class": class_time.name, "part": part.part, "role": part.role or NO_ROLE}, part.share)
             for class_time in breakdown.classes
@@ -71,17 +77,16 @@ def openmetrics(
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _family(family: Family, samples: Iterable[tuple[Labels, float]], labels: Labels) -> Iterator[str]:
+def _family(family: MetricFamily, samples: Iterable[tuple[Labels, float]], labels: Labels) -> Iterator[str]:
     yield f"# HELP {family.name} {_escaped(family.help)}"
     yield f"# TYPE {family.name} gauge"
     yield f"# UNIT {family.name} {family.unit}"
-    summed: dict[str, float] = {}
-    for own, value in samples:
-        pairs = ",".join(f'{name}="{_escaped(str(text))}"' for name, text in {**labels, **own}.items())
-        summed[pairs] = summed.get(pairs, 0.0) + value  # an observation has several waits for one part
-    yield from (
-        f"{family.name}{{{pairs}}} {value!r}" for pairs, value in summed.items() if math.isfinite(value)
-    )
+    # An observation has several waits for one part.
+    sums = sum_by_key((tuple({**labels, **own}.items()), value) for own, value in samples)
+    for pairs, value in sums.items():
+        if math.isfinite(value):
+            shown = ",".join(f'{name}="{_escaped(text)}"' for name, text in pairs)
+            yield f"{family.name}{{{shown}}} {value!r}"
 
 
 def _escaped(text: str) -> str:

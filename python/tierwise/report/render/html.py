@@ -48,7 +48,7 @@ def to_html_page(page: doc.Page) -> str:
     if first:
         header.remove(first)
         header.insert(0, first)
-    top = _tag("h1", unbroken(first.text), "headline") if first else Markup()
+    top = _tag("h1", without_line_breaks(first.text), "headline") if first else Markup()
     made = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     html = made.get_template("page.html.j2").render(
         title=page.title,
@@ -68,11 +68,11 @@ def _blocks(blocks: Iterable[doc.Block], within: str, level: int) -> Markup:
 def _html(block: doc.Block, within: str, level: int) -> Markup:
     match block:
         case doc.Text():
-            text = unbroken(block.text) if block.tone is doc.Tone.HEADLINE else escape(block.text)
+            text = without_line_breaks(block.text) if block.tone is doc.Tone.HEADLINE else escape(block.text)
             return _tag("p", text, _CLASSES.get(block.tone, ""))
         case doc.Bullets():
             return _bullets(block)
-        case doc.Facts():
+        case doc.FactList():
             row = Markup("<div><dt>{}</dt><dd>{}</dd></div>")
             return _tag("dl", _joined(row.format(name, text) for name, text in block.facts.items()))
         case doc.Table():
@@ -113,7 +113,7 @@ def _section(block: doc.Section, within: str, level: int) -> Markup:
     if block.folded:
         return Markup("<details><summary>{}</summary>{}</details>").format(block.title, inner)
     label = _tag("p", block.label, "eyebrow") if block.label else Markup()
-    title = _tag(f"h{level}", unbroken(block.title)) if block.title else Markup()
+    title = _tag(f"h{level}", without_line_breaks(block.title)) if block.title else Markup()
     name = ("article" if level == 2 else "section") if block.title and level < 4 else "div"
     identity = Markup(' id="{}"').format(block.id) if block.id else ""
     return Markup("<{0}{1}>{2}{3}{4}</{0}>").format(name, identity, label, title, inner)
@@ -170,6 +170,6 @@ def _joined(parts: Iterable[Markup]) -> Markup:
     return Markup("\n").join(parts)
 
 
-def unbroken(text: str) -> str:
+def without_line_breaks(text: str) -> str:
     """No line break inside a range such as ``7.2–8.6`` or a name such as ``all-hdd``."""
     return text.replace("\u2013", "\u2060\u2013\u2060").replace("-", "-\u2060")

@@ -12,7 +12,7 @@ import rich.text
 from rich.cells import cell_len
 
 from tierwise.model.names import printable
-from tierwise.report.document import Cell, Column, ColumnKind, Document, Table, Text, Tone, flat
+from tierwise.report.document import Cell, Column, ColumnKind, Document, Table, Text, Title, Tone, flat_blocks
 
 _FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet takes for the beginning of a formula, also as wide characters."""
@@ -37,7 +37,7 @@ def _inert(cell: object) -> object:
 
 
 def _all_rows(document: Document) -> Iterator[list[str]]:
-    for number, table in enumerate(block for block in flat(document) if isinstance(block, Table)):
+    for number, table in enumerate(block for block in flat_blocks(document) if isinstance(block, Table)):
         if number:
             yield []
         yield from _rows(table)
@@ -61,10 +61,15 @@ def _values(cell: Cell, has_interval: bool) -> list[str]:
     return [value, *ends] if has_interval else [value]
 
 
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(")
+"""What begins HTML, or the address of a link: names of others' files may have either."""
+
+
 def to_markdown(document: Document) -> str:
     """The whole document; a table is a table of pipes."""
-    blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in flat(document)]
-    return printable("\n\n".join(block for block in blocks if block) + "\n", "\n")
+    blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in flat_blocks(document)]
+    text = _MARKUP.sub(r"\\\g<0>", "\n\n".join(block for block in blocks if block))
+    return printable(f"{text}\n", "\n")
 
 
 def _text(block: Text) -> str:
@@ -98,10 +103,11 @@ _STYLES = {
 
 
 def to_rich(document: Document) -> Iterator[rich.table.Table | rich.text.Text]:
-    """Each block in order, with an empty line before and after a table."""
+    """Each block in order, with an empty line before and after a table, and before a title."""
     before: Text | Table | None = None
-    for block in flat(document):
-        if before is not None and (isinstance(block, Table) or isinstance(before, Table)):
+    for block in flat_blocks(document):
+        titled = isinstance(block, Title) and not isinstance(before, Title)
+        if before is not None and (titled or isinstance(block, Table) or isinstance(before, Table)):
             yield rich.text.Text()
         if isinstance(block, Text):
             yield rich.text.Text(block.text, _STYLES[block.tone])

@@ -9,7 +9,7 @@ const NONE: u32 = u32::MAX;
 
 /// Valid counts of all blocks, and the sealed ones in a list for each count.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(super) struct EraseBlocks {
     valid: Vec<u32>,
     sealed: Vec<bool>,
     next: Vec<u32>,
@@ -20,7 +20,7 @@ pub(super) struct Blocks {
     least: usize,
 }
 
-impl Blocks {
+impl EraseBlocks {
     /// `count` empty blocks of `units` each, none sealed.
     pub(super) fn new(count: usize, units: usize) -> Self {
         Self {
@@ -122,7 +122,7 @@ const CHUNK: usize = 1024;
 
 /// A table of numbers, [`NOTHING`] at first.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct NumberTable {
     /// Where each part of the table is in memory, in chunks; 0: not allocated yet.
     places: Vec<u32>,
     /// The first chunk stands for all parts that are not allocated.
@@ -132,7 +132,7 @@ pub(super) struct Table {
 }
 
 /// With capacity for all parts, so that a copy in use allocates nothing.
-impl Clone for Table {
+impl Clone for NumberTable {
     fn clone(&self) -> Self {
         let mut memory = Vec::with_capacity((self.places.len() + 1) * CHUNK);
         memory.extend_from_slice(&self.memory);
@@ -144,7 +144,7 @@ impl Clone for Table {
     }
 }
 
-impl Table {
+impl NumberTable {
     /// An empty one.
     pub(super) fn new(entries: usize) -> Self {
         let chunks = entries.div_ceil(CHUNK);
@@ -203,12 +203,12 @@ const MOST_TRACKED: u64 = 1 << 21;
 
 /// The choice of tracked units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct TrackedUnits {
     shift: u32,
     tracked: u64,
 }
 
-impl Sample {
+impl TrackedUnits {
     /// A choice among `units`.
     pub(super) fn of(units: u64) -> Self {
         let mut shift = 0;
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn it_holds_what_was_put_there_and_touches_no_more_memory() {
-        let mut table = Table::new(10 * CHUNK + 1);
+        let mut table = NumberTable::new(10 * CHUNK + 1);
         let at_first = table.memory.as_ptr();
         table.set(10 * CHUNK, 8);
         table.set(3 * CHUNK, 7);
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn copies_of_a_shared_table_change_apart() {
-        let mut table = Table::new(3 * CHUNK);
+        let mut table = NumberTable::new(3 * CHUNK);
         table.set(5, 8);
         let shared = table.shared();
         let mut copy = shared.clone();

@@ -2,21 +2,21 @@
 //!
 //! Page mapping with greedy cleaning, as analysed by Desnoyers, "Analytic modeling of SSD write performance",
 //! SYSTOR 2012. Only state: no time. Writes fill superblocks in order of arrival; when free blocks run out,
-//! the valid units of the emptiest sealed block are moved and the block is erased. [`Ftl::moves_per_write`]
+//! the valid units of the emptiest sealed block are moved and the block is erased. [`FlashTranslationLayer::moves_per_write`]
 //! returns this cost, for the caller to spread over the writes that caused it.
 
 mod blocks;
-mod steady;
+mod worn_state;
 
 use std::ops::{Range, RangeInclusive};
 
-use blocks::{Blocks, NOTHING, Sample, Table};
+use blocks::{EraseBlocks, NOTHING, NumberTable, TrackedUnits};
 
-use crate::problem::{ParamsError, SectionResult, TIME_NS};
-use crate::section::Section;
+use crate::params_error::{ParamsError, SectionResult, TIME_NS};
+use crate::profile_section::ProfileSection;
 use crate::{Nanos, SECTOR_BYTES};
 
-pub use steady::uniform_write_amplification;
+pub use worn_state::uniform_write_amplification;
 
 /// Free blocks below which cleaning starts: one to write to, one for units moved meanwhile.
 const RESERVE: usize = 2;
@@ -31,15 +31,15 @@ struct WritePoint {
 
 /// The map and the blocks of a device.
 #[derive(Clone, Debug)]
-pub(super) struct Ftl {
-    sample: Sample,
+pub(super) struct FlashTranslationLayer {
+    sample: TrackedUnits,
     block_units: u32,
     superblocks_per_block: f64,
     /// Slot of each tracked unit, plus one.
-    slots: Table,
+    slots: NumberTable,
     /// Tracked unit last written to each slot, plus one.
-    units: Table,
-    blocks: Blocks,
+    units: NumberTable,
+    blocks: EraseBlocks,
     free: Vec<u32>,
     point: WritePoint,
     mapped: u64,
@@ -49,23 +49,24 @@ pub(super) struct Ftl {
     padding: u64,
 }
 
-impl Ftl {
+impl FlashTranslationLayer {
     /// An empty device.
-    pub(super) fn new(flash: &Flash, cleaning: &CleaningParams) -> Self {
+    pub(super) fn new(flash: &FlashSizes, cleaning: &CleaningParams) -> Self {
         let all = flash.capacity_bytes / (cleaning.mapping_sectors * SECTOR_BYTES);
-        let sample = Sample::of(all);
+        let sample = TrackedUnits::of(all);
         let superblock = cleaning.superblock_units(flash);
         let block_units =
             (superblock / sample.units_per_tracked()).max(LEAST_SAMPLED_UNITS.min(superblock));
-        let blocks = block_count(sample.tracked(), cleaning.spare_share, block_units) + RESERVE + 1;
+        let blocks =
+            erase_block_count(sample.tracked(), cleaning.spare_share, block_units) + RESERVE + 1;
         let mut ftl = Self {
             sample,
             block_units: block_units as u32,
             superblocks_per_block: (block_units * sample.units_per_tracked()) as f64
                 / superblock as f64,
-            slots: Table::new(sample.tracked() as usize),
-            units: Table::new(blocks * block_units as usize),
-            blocks: Blocks::new(blocks, block_units as usize),
+            slots: NumberTable::new(sample.tracked() as usize),
+            units: NumberTable::new(blocks * block_units as usize),
+            blocks: EraseBlocks::new(blocks, block_units as usize),
             free: (0..blocks as u32).rev().collect(),
             point: WritePoint {
                 block: 0,
@@ -211,7 +212,7 @@ impl Ftl {
 
 /// Blocks for `units` and their share of spare space, without those being filled and in reserve. Less one,
 /// for the average content of the blocks being filled: about a block's worth of units.
-fn block_count(units: u64, spare_share: f64, block_units: u64) -> usize {
+fn erase_block_count(units: u64, spare_share: f64, block_units: u64) -> usize {
     let space = (units as f64 * (1.0 + spare_share) / block_units as f64) as u64;
     let least = units / block_units + 1;
     (space - 1).max(least) as usize
@@ -241,7 +242,7 @@ pub struct CleaningParams {
 
 impl CleaningParams {
     /// Reads the table `cleaning`, if there is one.
-    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Option<Self>> {
+    pub(crate) fn parse(root: &mut ProfileSection<'_>) -> SectionResult<Option<Self>> {
         if !root.has("cleaning") {
             return Ok(None);
         }
@@ -256,7 +257,7 @@ impl CleaningParams {
         Ok(Some(params))
     }
 
-    pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
+    pub(crate) fn validate(&self, flash: &FlashSizes) -> SectionResult<()> {
         let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
         if !stripe.is_multiple_of(mapping) {
             return Err(ParamsError::new(
@@ -282,12 +283,12 @@ impl CleaningParams {
     }
 
     /// Mapping units that one program of a die takes.
-    pub(crate) fn units_per_program(&self, flash: &Flash) -> u64 {
+    pub(crate) fn units_per_program(&self, flash: &FlashSizes) -> u64 {
         flash.die_stripe_sectors / self.mapping_sectors
     }
 
     /// Mapping units of a superblock: one block of every die and plane, written and erased as one.
-    pub(crate) fn superblock_units(&self, flash: &Flash) -> u64 {
+    pub(crate) fn superblock_units(&self, flash: &FlashSizes) -> u64 {
         self.units_per_program(flash) * self.pages_per_block * u64::from(flash.dies)
     }
 }
@@ -296,7 +297,7 @@ impl CleaningParams {
 
 /// Sizes of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flash {
+pub(crate) struct FlashSizes {
     /// Addressable size, in bytes.
     pub(crate) capacity_bytes: u64,
     /// Dies on all channels.
@@ -312,8 +313,8 @@ mod tests {
     use super::*;
 
     /// 1,000 units in superblocks of 8.
-    fn params() -> (Flash, CleaningParams) {
-        let flash = Flash {
+    fn params() -> (FlashSizes, CleaningParams) {
+        let flash = FlashSizes {
             capacity_bytes: 4_096_000,
             dies: 2,
             die_stripe_sectors: 8,
@@ -327,7 +328,7 @@ mod tests {
         (flash, cleaning)
     }
 
-    fn check(ftl: &Ftl) -> Result<(), TestCaseError> {
+    fn check(ftl: &FlashTranslationLayer) -> Result<(), TestCaseError> {
         let slots =
             (0..ftl.sample.tracked()).map(|unit| (unit as u32, ftl.slots.get(unit as usize)));
         let mapped: Vec<_> = slots.filter(|(_, slot)| *slot != NOTHING).collect();
@@ -356,7 +357,7 @@ mod tests {
             steps in prop::collection::vec((0..8_u8, 0..1000_u64, 1..100_u64), 1..300),
         ) {
             let (flash, cleaning) = params();
-            let mut ftl = Ftl::new(&flash, &cleaning);
+            let mut ftl = FlashTranslationLayer::new(&flash, &cleaning);
             if worn {
                 ftl.wear_in(0.5);
             }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use tierwise_recorder::{
-    DEFAULT_LIMIT_BYTES, DEFAULT_S, Order, Schedule, UserError, Wanted, default_burst_s,
-    default_duty, role_by_path,
+    BurstSchedule, DEFAULT_LIMIT_BYTES, DEFAULT_S, RecordingOrder, UserError, WantedDatabase,
+    default_burst_s, default_burst_share, parse_role_by_path,
 };
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-Record what a running database does, for tierwise on another machine.
+KernelRecord what a running database does, for tierwise on another machine.
 
   tierwise-record -o DIR --data-dir /var/lib/postgresql/15/main
   tierwise-record -o DIR --pid PID --duration 5min
@@ -39,14 +39,16 @@ Options:
   --help            print this
 ";
 
-pub enum Asked {
+pub enum CommandLineRequest {
     Help,
     Version,
-    Recording(Order),
+    Recording(RecordingOrder),
 }
 
 /// Reads the arguments after the program's name.
-pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
+pub fn parse_arguments(
+    words: impl Iterator<Item = String>,
+) -> Result<CommandLineRequest, UserError> {
     let mut words = words;
     let (mut wanted, mut out, mut rules, mut roles) = (Vec::new(), None, None, Vec::new());
     let (mut seconds, mut duty, mut burst_s, mut limit_bytes) =
@@ -58,47 +60,50 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, UserError> {
         };
         let mut value = || {
             let value = given.take().or_else(|| words.next());
-            value.ok_or_else(|| wrong(format!("{option} needs a value")))
+            value.ok_or_else(|| usage_error(format!("{option} needs a value")))
         };
         match option.as_str() {
-            "-h" | "--help" => return Ok(Asked::Help),
-            "--version" => return Ok(Asked::Version),
+            "-h" | "--help" => return Ok(CommandLineRequest::Help),
+            "--version" => return Ok(CommandLineRequest::Version),
             "-o" | "--output" => out = Some(PathBuf::from(value()?)),
-            "--pid" => wanted.push(Wanted::Pid(number(&option, &value()?)?)),
-            "--data-dir" => wanted.push(Wanted::DataDirectory(value()?.into())),
-            "--engine" => wanted.push(Wanted::Engine(value()?)),
+            "--pid" => wanted.push(WantedDatabase::Pid(parse_number(&option, &value()?)?)),
+            "--data-dir" => wanted.push(WantedDatabase::DataDirectory(value()?.into())),
+            "--engine" => wanted.push(WantedDatabase::Engine(value()?)),
             "--rules" => rules = Some(value()?),
-            "--role" => roles.push(role_by_path(&value()?)?),
-            "--duration" => seconds = time_s(&option, &value()?)?,
-            "--burst" => burst_s = Some(time_s(&option, &value()?)?),
-            "--duty" => duty = Some(share(&option, &value()?)?),
-            "--limit" => limit_bytes = number::<u64>(&option, &value()?)?.saturating_mul(1_000_000),
-            _ => return Err(wrong(format!("there is no option {option}"))),
+            "--role" => roles.push(parse_role_by_path(&value()?)?),
+            "--duration" => seconds = parse_time_s(&option, &value()?)?,
+            "--burst" => burst_s = Some(parse_time_s(&option, &value()?)?),
+            "--duty" => duty = Some(parse_share(&option, &value()?)?),
+            "--limit" => {
+                limit_bytes = parse_number::<u64>(&option, &value()?)?.saturating_mul(1_000_000)
+            }
+            _ => return Err(usage_error(format!("there is no option {option}"))),
         }
     }
-    let out = out.ok_or_else(|| wrong("the directory of the recording is missing: -o DIR"))?;
-    let Ok([wanted]) = <[Wanted; 1]>::try_from(wanted) else {
+    let out =
+        out.ok_or_else(|| usage_error("the directory of the recording is missing: -o DIR"))?;
+    let Ok([wanted]) = <[WantedDatabase; 1]>::try_from(wanted) else {
         let asked = "record what? give one of --data-dir, --pid and --engine";
-        return Err(wrong(asked));
+        return Err(usage_error(asked));
     };
-    let duty = duty.unwrap_or_else(|| default_duty(seconds));
+    let duty = duty.unwrap_or_else(|| default_burst_share(seconds));
     let burst_s = burst_s.unwrap_or_else(|| default_burst_s(Some(seconds), duty));
-    Ok(Asked::Recording(Order {
+    Ok(CommandLineRequest::Recording(RecordingOrder {
         wanted,
         rules,
         roles,
         out,
-        schedule: Schedule::new(Some(seconds), duty, burst_s, limit_bytes)?,
+        schedule: BurstSchedule::new(Some(seconds), duty, burst_s, limit_bytes)?,
     }))
 }
 
-fn number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, UserError> {
+fn parse_number<T: std::str::FromStr>(option: &str, text: &str) -> Result<T, UserError> {
     text.parse()
-        .map_err(|_| wrong(format!("{option}: {text:?} is no number")))
+        .map_err(|_| usage_error(format!("{option}: {text:?} is no number")))
 }
 
 /// Seconds of a time such as `500ms`, `30s`, `10min` or `1h`; a number alone is seconds.
-fn time_s(option: &str, text: &str) -> Result<f64, UserError> {
+fn parse_time_s(option: &str, text: &str) -> Result<f64, UserError> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_s = match text[digits.len()..].trim() {
         "ms" => 1e-3,
@@ -106,21 +111,21 @@ fn time_s(option: &str, text: &str) -> Result<f64, UserError> {
         "min" => 60.0,
         "h" => 3_600.0,
         _ => {
-            return Err(wrong(format!(
+            return Err(usage_error(format!(
                 "{option}: {text:?} is no time such as 30s or 10min"
             )));
         }
     };
-    Ok(unit_s * number::<f64>(option, digits.trim())?)
+    Ok(unit_s * parse_number::<f64>(option, digits.trim())?)
 }
 
 /// A share such as `1/10` or `0.1`.
-fn share(option: &str, text: &str) -> Result<f64, UserError> {
+fn parse_share(option: &str, text: &str) -> Result<f64, UserError> {
     let (above, below) = text.split_once('/').unwrap_or((text, "1"));
-    Ok(number::<f64>(option, above)? / number::<f64>(option, below)?)
+    Ok(parse_number::<f64>(option, above)? / parse_number::<f64>(option, below)?)
 }
 
-fn wrong(message: impl Into<String>) -> UserError {
+fn usage_error(message: impl Into<String>) -> UserError {
     UserError::new(message, "see tierwise-record --help")
 }
 
@@ -130,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(line: &str) -> Result<Asked, UserError> {
-        parse(line.split_whitespace().map(str::to_owned))
+    fn asked(line: &str) -> Result<CommandLineRequest, UserError> {
+        parse_arguments(line.split_whitespace().map(str::to_owned))
     }
 
     fn refusal(line: &str) -> String {
@@ -141,15 +146,18 @@ mod tests {
     #[test]
     fn a_recording_is_asked_for() {
         let line = "-o out --pid 7 --duty 1/4 --limit=5 --duration 10min --burst=100ms";
-        let Ok(Asked::Recording(order)) = asked(line) else {
+        let Ok(CommandLineRequest::Recording(order)) = asked(line) else {
             panic!("it is one");
         };
-        assert!(matches!(order.wanted, Wanted::Pid(7)));
+        assert!(matches!(order.wanted, WantedDatabase::Pid(7)));
         let schedule = order.schedule;
         assert_eq!((schedule.duty, schedule.limit_bytes), (0.25, 5_000_000));
         assert_eq!(schedule.length, Some(Duration::from_secs(600)));
         assert_eq!(schedule.burst, Duration::from_millis(100));
-        assert!(matches!(asked("--pid 7 --help"), Ok(Asked::Help)));
+        assert!(matches!(
+            asked("--pid 7 --help"),
+            Ok(CommandLineRequest::Help)
+        ));
     }
 
     #[test]

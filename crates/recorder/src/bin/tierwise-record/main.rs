@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use tierwise_recorder::{Control, UserError, megabytes, record};
+use tierwise_recorder::{RecordingControl, UserError, megabytes_text, record};
 use tierwise_recording::About;
 
-use arguments::Asked;
+use arguments::CommandLineRequest;
 
 /// Set by the signals that end a recording early.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -19,9 +19,9 @@ extern "C" fn stop(_: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-struct Terminal;
+struct TerminalControl;
 
-impl Control for Terminal {
+impl RecordingControl for TerminalControl {
     fn wait(&self, longest: Duration) -> bool {
         if !STOP.load(Ordering::Relaxed) {
             thread::sleep(longest);
@@ -30,45 +30,45 @@ impl Control for Terminal {
     }
 
     fn say(&self, sentence: &str) {
-        complain(sentence);
+        print_error_line(sentence);
     }
 }
 
 fn main() -> ExitCode {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| word.to_string_lossy().into_owned());
-    let order = match arguments::parse(words) {
-        Ok(Asked::Help) => {
+    let order = match arguments::parse_arguments(words) {
+        Ok(CommandLineRequest::Help) => {
             print!("{}", arguments::HELP);
             return ExitCode::SUCCESS;
         }
-        Ok(Asked::Version) => {
-            show(concat!("tierwise-record ", env!("CARGO_PKG_VERSION")));
+        Ok(CommandLineRequest::Version) => {
+            print_line(concat!("tierwise-record ", env!("CARGO_PKG_VERSION")));
             return ExitCode::SUCCESS;
         }
-        Ok(Asked::Recording(order)) => order,
-        Err(error) => return refused(&error, 2),
+        Ok(CommandLineRequest::Recording(order)) => order,
+        Err(error) => return exit_with_error(&error, 2),
     };
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the function only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    match record(&order, &Terminal) {
+    match record(&order, &TerminalControl) {
         Ok(about) => {
             print_summary(&order.out, &about);
             ExitCode::SUCCESS
         }
-        Err(error) => refused(&error, 1),
+        Err(error) => exit_with_error(&error, 1),
     }
 }
 
-fn refused(error: &UserError, status: u8) -> ExitCode {
-    complain(&format!("error: {error}"));
-    complain(&format!("fix: {}", error.fix));
+fn exit_with_error(error: &UserError, status: u8) -> ExitCode {
+    print_error_line(&format!("error: {error}"));
+    print_error_line(&format!("fix: {}", error.fix));
     ExitCode::from(status)
 }
 
-fn counted(number: u64, noun: &str) -> String {
+fn count_text(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -78,65 +78,67 @@ fn print_summary(out: &std::path::Path, about: &About) {
         .filter_map(|file| Some(file.metadata().ok()?.len()))
         .sum();
     let out = out.display();
-    show(&format!(
+    print_line(&format!(
         "{out}: {:.1} s of {}, {}, {}, {} lost, {}",
         about.duration_s,
         about.engine,
-        counted(about.bursts.len() as u64, "burst"),
-        counted(about.losses.recorded_events, "event"),
+        count_text(about.bursts.len() as u64, "burst"),
+        count_text(about.losses.recorded_events, "event"),
         about.losses.lost_events,
-        megabytes(size_bytes)
+        megabytes_text(size_bytes)
     ));
     let clients = about.clients.iter();
     for client in clients.filter(|client| !client.program.is_empty()) {
-        let sessions = counted(u64::from(client.sessions), "session");
-        show(&format!("client: {}, {sessions}", client.program));
+        let sessions = count_text(u64::from(client.sessions), "session");
+        print_line(&format!("client: {}, {sessions}", client.program));
     }
     let failed = about.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail));
     for warning in about.warnings.iter().cloned().chain(failed) {
-        show(&format!("warning: {warning}"));
+        print_line(&format!("warning: {warning}"));
     }
-    show("not known without a connection: settings changed at run time, the engine's own counters");
+    print_line(
+        "not known without a connection: settings changed at run time, the engine's own counters",
+    );
     let next = "copy the directory to where tierwise is installed, then: tierwise profile";
-    show(&format!("{next} {out}"));
+    print_line(&format!("{next} {out}"));
 }
 
 // The one way to a terminal: what is printed commands nothing, whatever name or message is in it.
 
-fn show(text: &str) {
-    println!("{}", printable(text));
+fn print_line(text: &str) {
+    println!("{}", without_control_characters(text));
 }
 
-fn complain(text: &str) {
-    eprintln!("{}", printable(text));
+fn print_error_line(text: &str) {
+    eprintln!("{}", without_control_characters(text));
 }
 
 /// A text with a question mark for each control character, direction mark and separator but spaces.
-fn printable(text: &str) -> String {
-    let shown = |letter| if is_harmful(letter) { '?' } else { letter };
+fn without_control_characters(text: &str) -> String {
+    let shown = |letter| if is_unprintable(letter) { '?' } else { letter };
     text.chars().map(shown).collect()
 }
 
 /// Whether Rust shows a letter as a code; a mark that belongs to the letter before it is none of these.
-fn is_harmful(letter: char) -> bool {
+fn is_unprintable(letter: char) -> bool {
     let after_another = String::from_iter(['a', letter]);
     !"\"'\\".contains(letter) && after_another.escape_debug().count() > 2
 }
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::without_control_characters;
 
     #[test]
     fn what_is_printed_commands_no_terminal() {
         let name = "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\u{8}\u{202e}\u{2028}\u{feff}\u{7f}";
-        assert_eq!(printable(name), "?]0;owned??2J???????");
+        assert_eq!(without_control_characters(name), "?]0;owned??2J???????");
     }
 
     #[test]
     fn what_is_plain_is_printed_as_it_is() {
         let text = "error: it's \"Bücher\\e\u{301}\" 名前 of 1 µs";
-        assert_eq!(printable(text), text);
+        assert_eq!(without_control_characters(text), text);
     }
 }

@@ -12,11 +12,11 @@ use itertools::Itertools;
 use tierwise_recording::{Role, Rules};
 
 use crate::host::files::data_directory;
-use crate::host::paths::{entries, text_within, within};
+use crate::host::paths::{bounded_file_text, directory_entries, path_within_root};
 use crate::host::processes;
 
 /// Values by the engine's own names, in the form that the engine gives over SQL.
-pub type Settings = BTreeMap<String, String>;
+pub type ServerSettings = BTreeMap<String, String>;
 
 /// Longest configuration file that is read.
 const MOST_BYTES: u64 = 1 << 20;
@@ -28,14 +28,14 @@ const NAMES_HOSTS: &str = "synchronous_standby_names";
 
 /// The settings that the rules name, of the server with a pid whose files have that root.
 #[must_use]
-pub fn settings_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
-    let mut settings = all_of(pid, rules, root);
+pub fn server_settings(pid: i32, rules: &Rules, root: &Path) -> ServerSettings {
+    let mut settings = all_server_settings(pid, rules, root);
     settings.retain(|name, _| rules.settings.contains(name));
-    hide_hosts(&mut settings);
+    hide_host_settings(&mut settings);
     settings
 }
 
-fn hide_hosts(settings: &mut Settings) {
+fn hide_host_settings(settings: &mut ServerSettings) {
     if let Some(value) = settings.get_mut(NAMES_HOSTS)
         && !value.trim().is_empty()
     {
@@ -45,29 +45,29 @@ fn hide_hosts(settings: &mut Settings) {
 
 /// Roles of files by where the server's settings and links put them: patterns that go before those of the rules.
 #[must_use]
-pub fn roles_of(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
+pub fn roles_by_settings(pid: i32, rules: &Rules, root: &Path) -> Vec<(String, Role)> {
     let Some(directory) = data_directory(pid, rules) else {
         return Vec::new();
     };
     match rules.counters.as_deref() {
-        Some("postgresql") => postgres::roles(&directory, root),
-        Some("mysql") => mysql::roles(&all_of(pid, rules, root)),
+        Some("postgresql") => postgres::wal_file_roles(&directory, root),
+        Some("mysql") => mysql::tablespace_roles(&all_server_settings(pid, rules, root)),
         _ => Vec::new(),
     }
 }
 
-fn all_of(pid: i32, rules: &Rules, root: &Path) -> Settings {
+fn all_server_settings(pid: i32, rules: &Rules, root: &Path) -> ServerSettings {
     let words = processes::command_line(pid);
     let directory = data_directory(pid, rules);
     match rules.counters.as_deref() {
-        Some("postgresql") => postgres::settings(&words, directory.as_deref(), root),
-        Some("mysql") => mysql::settings(&words, directory.as_deref(), root),
-        _ => Settings::new(),
+        Some("postgresql") => postgres::postgres_settings(&words, directory.as_deref(), root),
+        Some("mysql") => mysql::mysql_settings(&words, directory.as_deref(), root),
+        _ => ServerSettings::new(),
     }
 }
 
 /// What a line of a configuration file says.
-enum Line {
+enum ConfigLine {
     Setting(String, String),
     /// The path of another file.
     Include(String),
@@ -76,23 +76,23 @@ enum Line {
 }
 
 /// Settings in configuration files as the server sees them; the last one counts.
-struct Files<'a> {
+struct ConfigFiles<'a> {
     root: &'a Path,
-    parse: fn(&str) -> Vec<Line>,
+    parse: fn(&str) -> Vec<ConfigLine>,
     /// Of the names of files in directories.
     ending: &'a str,
     left: usize,
-    settings: Settings,
+    settings: ServerSettings,
 }
 
-impl<'a> Files<'a> {
-    fn new(root: &'a Path, parse: fn(&str) -> Vec<Line>, ending: &'a str) -> Self {
+impl<'a> ConfigFiles<'a> {
+    fn new(root: &'a Path, parse: fn(&str) -> Vec<ConfigLine>, ending: &'a str) -> Self {
         Self {
             root,
             parse,
             ending,
             left: MOST_FILES,
-            settings: Settings::new(),
+            settings: ServerSettings::new(),
         }
     }
 
@@ -104,9 +104,9 @@ impl<'a> Files<'a> {
         let beside = path.parent().unwrap_or(Path::new("/"));
         for line in (self.parse)(&text) {
             match line {
-                Line::Setting(name, value) => _ = self.settings.insert(name, value),
-                Line::Include(file) => self.read(&beside.join(file), depth + 1),
-                Line::IncludeAll(directory) => {
+                ConfigLine::Setting(name, value) => _ = self.settings.insert(name, value),
+                ConfigLine::Include(file) => self.read(&beside.join(file), depth + 1),
+                ConfigLine::IncludeAll(directory) => {
                     for file in self.listed(&beside.join(directory)) {
                         self.read(&file, depth + 1);
                     }
@@ -117,12 +117,13 @@ impl<'a> Files<'a> {
 
     fn text(&mut self, path: &Path) -> Option<String> {
         self.left = self.left.checked_sub(1)?;
-        text_within(self.root, path, MOST_BYTES)
+        bounded_file_text(self.root, path, MOST_BYTES)
     }
 
     /// Files of a directory, in order of their names.
     fn listed(&self, directory: &Path) -> Vec<PathBuf> {
-        let names = entries(within(self.root, directory)).map(|entry| entry.file_name());
+        let names = directory_entries(path_within_root(self.root, directory))
+            .map(|entry| entry.file_name());
         let fits = |name: &str| name.ends_with(self.ending) && !name.starts_with('.');
         let found = names.filter(|name| name.to_str().is_some_and(fits));
         let found = found.map(|name| directory.join(name)).take(MOST_FILES);
@@ -139,8 +140,8 @@ mod tests {
         for (value, kept) in [("FIRST 1 (db2)", "set"), ("", "")] {
             let lines = [(NAMES_HOSTS, value), ("fsync", "off")];
             let lines = lines.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let mut settings = Settings::from(lines);
-            hide_hosts(&mut settings);
+            let mut settings = ServerSettings::from(lines);
+            hide_host_settings(&mut settings);
             let expected = (kept, "off");
             assert_eq!((&*settings[NAMES_HOSTS], &*settings["fsync"]), expected);
         }

@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::Value;
 use tierwise_recording::Role;
 
-use super::{Files, Line, Settings};
-use crate::database::rules::{escaped, is_among};
+use super::{ConfigFiles, ConfigLine, ServerSettings};
+use crate::database::rules::{escaped_for_regex, is_listed_name};
 
 const DEFAULT_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 /// Groups of options that the server reads, separated by spaces.
@@ -19,13 +19,13 @@ const SIZES: &str = "innodb_buffer_pool_size innodb_page_size innodb_log_file_si
     innodb_redo_log_capacity max_binlog_size tmp_table_size max_heap_table_size innodb_max_undo_log_size \
     innodb_online_alter_log_max_size";
 
-pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
+pub fn mysql_settings(words: &[String], directory: Option<&Path>, root: &Path) -> ServerSettings {
     let option = |name: &str| {
         let prefix = format!("--{name}=");
         let mut values = words.iter().filter_map(|word| word.strip_prefix(&prefix));
         values.next().map(Path::new)
     };
-    let mut files = Files::new(root, parse, ".cnf");
+    let mut files = ConfigFiles::new(root, parse_mysql_config, ".cnf");
     if let Some(only) = option("defaults-file") {
         files.read(only, 0);
     } else if !words.iter().any(|word| word == "--no-defaults") {
@@ -37,38 +37,42 @@ pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Sett
     let persisted = directory.map(|directory| directory.join("mysqld-auto.cnf"));
     if let Some(text) = persisted.and_then(|path| files.text(&path)) {
         let tree = serde_json::from_str(&text).unwrap_or(Value::Null);
-        persist(&tree, &mut files.settings);
+        add_persisted_settings(&tree, &mut files.settings);
     }
     let given = words.iter().skip(1);
     let given = given.filter_map(|word| word.strip_prefix("--"));
-    files.settings.extend(given.filter_map(pair));
+    files
+        .settings
+        .extend(given.filter_map(option_name_and_value));
     files.settings
 }
 
-fn parse(text: &str) -> Vec<Line> {
+fn parse_mysql_config(text: &str) -> Vec<ConfigLine> {
     let (mut lines, mut ours) = (Vec::new(), false);
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {
-            ours = is_ours(group.split(']').next().unwrap_or_default());
+            ours = server_reads_group(group.split(']').next().unwrap_or_default());
         } else if let Some(directory) = line.strip_prefix("!includedir") {
-            lines.push(Line::IncludeAll(directory.trim().to_owned()));
+            lines.push(ConfigLine::IncludeAll(directory.trim().to_owned()));
         } else if let Some(file) = line.strip_prefix("!include") {
-            lines.push(Line::Include(file.trim().to_owned()));
+            lines.push(ConfigLine::Include(file.trim().to_owned()));
         } else if ours && !line.starts_with(['#', ';']) {
-            lines.extend(pair(line).map(|(name, value)| Line::Setting(name, value)));
+            lines.extend(
+                option_name_and_value(line).map(|(name, value)| ConfigLine::Setting(name, value)),
+            );
         }
     }
     lines
 }
 
 /// Whether the server reads a group; `mysqld-8.0` and `mariadb-10.11` are for one version.
-fn is_ours(group: &str) -> bool {
+fn server_reads_group(group: &str) -> bool {
     let name = group.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    is_among(GROUPS, name.trim_end_matches('-'))
+    is_listed_name(GROUPS, name.trim_end_matches('-'))
 }
 
 /// Name and value of an option, in the form of `SHOW VARIABLES`.
-fn pair(text: &str) -> Option<(String, String)> {
+fn option_name_and_value(text: &str) -> Option<(String, String)> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(unquoted(value))),
         None => (text, None),
@@ -84,7 +88,7 @@ fn pair(text: &str) -> Option<(String, String)> {
             return Some((rest.to_owned(), set.to_owned()));
         }
     }
-    Some((name.to_owned(), shown(name, value)))
+    Some((name.to_owned(), value_as_shown(name, value)))
 }
 
 fn unquoted(text: &str) -> &str {
@@ -93,20 +97,20 @@ fn unquoted(text: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
 }
 
-fn shown(name: &str, value: Option<&str>) -> String {
+fn value_as_shown(name: &str, value: Option<&str>) -> String {
     match (name, value) {
         // The name of the file is not kept: whether there is one matters.
         ("log_bin", Some("0" | "OFF" | "off")) => "OFF".to_owned(),
         ("log_bin", _) | (_, None) => "ON".to_owned(),
-        (name, Some(value)) if is_among(SIZES, name) => {
-            bytes(value).unwrap_or_else(|| value.to_owned())
+        (name, Some(value)) if is_listed_name(SIZES, name) => {
+            size_with_suffix(value).unwrap_or_else(|| value.to_owned())
         }
         (_, Some(value)) => value.to_owned(),
     }
 }
 
 /// A size with the suffix K, M, G or T, in bytes.
-fn bytes(text: &str) -> Option<String> {
+fn size_with_suffix(text: &str) -> Option<String> {
     let last = text.chars().last()?.to_ascii_uppercase();
     let shift = 10 * (1 + "KMGT".find(last)? as u32);
     let number: u64 = text[..text.len() - 1].parse().ok()?;
@@ -114,22 +118,22 @@ fn bytes(text: &str) -> Option<String> {
 }
 
 /// Values of a tree of objects: each is at the key "Value" below its name.
-fn persist(tree: &Value, settings: &mut Settings) {
+fn add_persisted_settings(tree: &Value, settings: &mut ServerSettings) {
     for (name, inner) in tree.as_object().into_iter().flatten() {
         match inner.get("Value") {
             Some(value) => {
                 let text = value
                     .as_str()
                     .map_or_else(|| value.to_string(), str::to_owned);
-                settings.insert(name.clone(), shown(name, Some(&text)));
+                settings.insert(name.clone(), value_as_shown(name, Some(&text)));
             }
-            None => persist(inner, settings),
+            None => add_persisted_settings(inner, settings),
         }
     }
 }
 
 /// Tablespaces whose names the settings give.
-pub fn roles(settings: &Settings) -> Vec<(String, Role)> {
+pub fn tablespace_roles(settings: &ServerSettings) -> Vec<(String, Role)> {
     let named = [
         ("innodb_data_file_path", Role::System),
         ("innodb_temp_data_file_path", Role::Temp),
@@ -141,7 +145,7 @@ pub fn roles(settings: &Settings) -> Vec<(String, Role)> {
         .flat_map(|(paths, role)| paths.split(';').map(move |path| (path, role)))
         .filter_map(|(path, role)| {
             let name = path.split(':').next()?.rsplit('/').next()?;
-            let pattern = format!("/{}$", escaped(Path::new(name)));
+            let pattern = format!("/{}$", escaped_for_regex(Path::new(name)));
             (!name.is_empty()).then_some((pattern, role))
         })
         .collect()
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn an_option_is_read_as_the_server_reads_it() {
-        let read = |text| pair(text).map(|(name, value)| format!("{name}|{value}"));
+        let read =
+            |text| option_name_and_value(text).map(|(name, value)| format!("{name}|{value}"));
         for (text, expected) in [
             ("sync-binlog = 1 # safe", "sync_binlog|1"),
             ("log-bin=/srv/l/b", "log_bin|ON"),
@@ -191,7 +196,7 @@ mod tests {
             r#"{"Version": 2, "mysql_dynamic_variables": {"binlog_group_commit_sync_delay": {"Value": "50"}}}"#,
         );
         let line = ["mariadbd", "--innodb-flush-log-at-trx-commit=2"].map(str::to_owned);
-        let found = settings(&line, Some(Path::new("/data")), root);
+        let found = mysql_settings(&line, Some(Path::new("/data")), root);
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("sync_binlog"), Some("1"));
         assert_eq!(value("binlog_commit_wait_usec"), Some("100"));
@@ -199,14 +204,14 @@ mod tests {
         assert_eq!(value("innodb_flush_log_at_trx_commit"), Some("2"));
         assert_eq!(value("nice"), None);
         let none = ["mariadbd", "--no-defaults"].map(str::to_owned);
-        assert!(!settings(&none, None, root).contains_key("sync_binlog"));
+        assert!(!mysql_settings(&none, None, root).contains_key("sync_binlog"));
     }
 
     #[test]
     fn tablespaces_have_the_names_that_settings_give() {
         let named = ("innodb_data_file_path", "sys1:12M;/raw/sys2:10M:autoextend");
-        let settings = Settings::from([(named.0.to_owned(), named.1.to_owned())]);
-        let found = roles(&settings);
+        let settings = ServerSettings::from([(named.0.to_owned(), named.1.to_owned())]);
+        let found = tablespace_roles(&settings);
         assert_eq!(
             found,
             [

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tierwise_recording::Role;
 
-use super::{Files, Line, Settings};
-use crate::database::rules::escaped;
+use super::{ConfigFiles, ConfigLine, ServerSettings};
+use crate::database::rules::escaped_for_regex;
 use crate::host::paths;
 
 /// Units of numbers that are written without one. Source: the column `unit` of `pg_settings`.
@@ -24,9 +24,13 @@ const UNITS: [(&str, u64, &str); 10] = [
     ("bgwriter_delay", 1, "ms"),
 ];
 
-pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Settings {
-    let given = options(words);
-    let mut files = Files::new(root, parse, ".conf");
+pub fn postgres_settings(
+    words: &[String],
+    directory: Option<&Path>,
+    root: &Path,
+) -> ServerSettings {
+    let given = command_line_settings(words);
+    let mut files = ConfigFiles::new(root, parse_postgres_config, ".conf");
     let given_directory = given.get("data_directory").map(Path::new);
     if let Some(directory) = given_directory.or(directory) {
         let main = given
@@ -38,23 +42,23 @@ pub fn settings(words: &[String], directory: Option<&Path>, root: &Path) -> Sett
     let mut settings = files.settings;
     settings.extend(given);
     for (name, value) in &mut settings {
-        *value = with_unit(name, value);
+        *value = setting_with_unit(name, value);
     }
     settings
 }
 
-fn parse(text: &str) -> Vec<Line> {
-    let lines = text.lines().filter_map(line);
+fn parse_postgres_config(text: &str) -> Vec<ConfigLine> {
+    let lines = text.lines().filter_map(config_name_and_value);
     let lines = lines.map(|(name, value)| match name.as_str() {
-        "include" | "include_if_exists" => Line::Include(value),
-        "include_dir" => Line::IncludeAll(value),
-        _ => Line::Setting(name, value),
+        "include" | "include_if_exists" => ConfigLine::Include(value),
+        "include_dir" => ConfigLine::IncludeAll(value),
+        _ => ConfigLine::Setting(name, value),
     });
     lines.collect()
 }
 
 /// Name and value of a line; none of a comment.
-fn line(text: &str) -> Option<(String, String)> {
+fn config_name_and_value(text: &str) -> Option<(String, String)> {
     let text = text.trim_start();
     let end = text.find(|letter: char| letter.is_whitespace() || letter == '=')?;
     let (name, rest) = text.split_at(end);
@@ -62,11 +66,11 @@ fn line(text: &str) -> Option<(String, String)> {
     let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
     let named = !name.is_empty() && name.chars().all(fits);
-    named.then(|| (name.to_ascii_lowercase(), value(rest)))
+    named.then(|| (name.to_ascii_lowercase(), config_value(rest)))
 }
 
 /// A value with or without quotes, up to a comment.
-fn value(text: &str) -> String {
+fn config_value(text: &str) -> String {
     let Some(quoted) = text.strip_prefix('\'') else {
         let end = text.find(|letter: char| letter == '#' || letter.is_whitespace());
         return text[..end.unwrap_or(text.len())].to_owned();
@@ -83,12 +87,12 @@ fn value(text: &str) -> String {
 }
 
 /// Settings of the command line: `-c name=value`, `--name=value`, and the letters that stand for some.
-fn options(words: &[String]) -> Settings {
+fn command_line_settings(words: &[String]) -> ServerSettings {
     let pair = |text: &str| {
         let (name, value) = text.split_once('=')?;
         Some((name.replace('-', "_"), value.to_owned()))
     };
-    let mut given = Settings::new();
+    let mut given = ServerSettings::new();
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
         let mut letters = word.chars();
@@ -115,7 +119,7 @@ fn options(words: &[String]) -> Settings {
 }
 
 /// The value with its unit, as `SHOW` gives it.
-fn with_unit(name: &str, value: &str) -> String {
+fn setting_with_unit(name: &str, value: &str) -> String {
     let known = UNITS.iter().find(|(known, _, _)| *known == name);
     let (Some((_, each, unit)), Ok(number)) = (known, value.parse::<u64>()) else {
         return value.to_owned();
@@ -124,8 +128,8 @@ fn with_unit(name: &str, value: &str) -> String {
 }
 
 /// Files of the log are those where `pg_wal` leads. Others of such names are copies: an archive.
-pub fn roles(directory: &Path, root: &Path) -> Vec<(String, Role)> {
-    let place = paths::within(root, &directory.join("pg_wal"));
+pub fn wal_file_roles(directory: &Path, root: &Path) -> Vec<(String, Role)> {
+    let place = paths::path_within_root(root, &directory.join("pg_wal"));
     let Ok(seen) = place.strip_prefix(root) else {
         return Vec::new();
     };
@@ -134,7 +138,7 @@ pub fn roles(directory: &Path, root: &Path) -> Vec<(String, Role)> {
     }
     let log = Path::new("/").join(seen);
     vec![
-        (format!("^{}/", escaped(&log)), Role::Log),
+        (format!("^{}/", escaped_for_regex(&log)), Role::Log),
         (r"/pg_wal/".to_owned(), Role::Log),
         (
             r"/[0-9A-F]{24}(\.partial)?(\.(gz|lz4|zst|bz2|xz))?$".to_owned(),
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_line_is_read_as_the_server_reads_it() {
-        let read = |text| line(text).map(|(name, value)| format!("{name}|{value}"));
+        let read =
+            |text| config_name_and_value(text).map(|(name, value)| format!("{name}|{value}"));
         for (text, expected) in [
             ("commit_delay = 20000", "commit_delay|20000"),
             ("  FSync off # no", "fsync|off"),
@@ -185,7 +190,7 @@ mod tests {
         write("etc/conf.d/.hidden.conf", "commit_delay = 9\n");
         write("data/postgresql.auto.conf", "commit_siblings = '0'\n");
         let line = words("postgres -D /data -c config_file=/etc/main.conf --work-mem=4 -F");
-        let found = settings(&line, None, root);
+        let found = postgres_settings(&line, None, root);
         let value = |name: &str| found.get(name).map(String::as_str);
         assert_eq!(value("shared_buffers"), Some("131072kB"));
         assert_eq!(value("commit_delay"), Some("3"));
@@ -205,7 +210,7 @@ mod tests {
         let text = "engine = \"t\"\nsource = \"\"\nprograms = []\nfile = []";
         let rules = tierwise_recording::Rules::parse(text, "t").unwrap();
         let rules = rules
-            .after(&roles(Path::new("/data"), root), "test")
+            .after(&wal_file_roles(Path::new("/data"), root), "test")
             .unwrap();
         let segment = "000000010000000000000001";
         let expected = Some(Role::Log);

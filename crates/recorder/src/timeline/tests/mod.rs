@@ -8,7 +8,7 @@ use std::ops::Range;
 use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 
 use super::{DeviceRange, Timeline};
-use crate::event::{Event, EventKind, SwitchState};
+use crate::trace_event::{SwitchedOutState, TraceEvent, TraceEventKind};
 
 /// Two processes of one thread each, tids 10 and 20; a device, if no others are given.
 struct Script {
@@ -36,12 +36,12 @@ impl Script {
         timeline.see_thread(10, 10, "ten", ThreadClass::Session);
         timeline.see_thread(20, 20, "twenty", ThreadClass::Session);
         let mut script = Self { timeline };
-        script.at(0, 0, 0, EventKind::BurstStart);
+        script.at(0, 0, 0, TraceEventKind::BurstStart);
         script
     }
 
-    fn at(&mut self, time_ns: u64, cpu: u16, tid: i32, kind: EventKind) {
-        self.timeline.push(Event {
+    fn at(&mut self, time_ns: u64, cpu: u16, tid: i32, kind: TraceEventKind) {
+        self.timeline.push(TraceEvent {
             time_ns,
             cpu,
             tid,
@@ -50,7 +50,7 @@ impl Script {
     }
 
     fn enter(&mut self, time_ns: u64, tid: i32, number: libc::c_long, arguments: &[u64]) {
-        let kind = EventKind::Enter {
+        let kind = TraceEventKind::Enter {
             number: number as u32,
             arguments: std::array::from_fn(|at| arguments.get(at).copied().unwrap_or(0)),
         };
@@ -59,7 +59,7 @@ impl Script {
 
     fn exit(&mut self, time_ns: u64, tid: i32, number: libc::c_long, result: i64) {
         let number = number as u32;
-        self.at(time_ns, 0, tid, EventKind::Exit { number, result });
+        self.at(time_ns, 0, tid, TraceEventKind::Exit { number, result });
     }
 
     /// Enters a call and leaves it, without anything between.
@@ -75,8 +75,15 @@ impl Script {
         self.exit(time_ns.end, tid, number, result);
     }
 
-    fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, state: SwitchState, next: i32) {
-        let kind = EventKind::Switch {
+    fn switch(
+        &mut self,
+        time_ns: u64,
+        cpu: u16,
+        previous: i32,
+        state: SwitchedOutState,
+        next: i32,
+    ) {
+        let kind = TraceEventKind::Switch {
             previous,
             state,
             next,
@@ -85,7 +92,7 @@ impl Script {
     }
 
     fn wake(&mut self, time_ns: u64, waker: i32, woken: i32, target: u16) {
-        let kind = EventKind::Waking {
+        let kind = TraceEventKind::Waking {
             woken,
             target,
             interrupt: false,
@@ -97,12 +104,12 @@ impl Script {
     fn open(&mut self, time_ns: u64, tid: i32, fd: i32, path: &str) {
         self.enter(time_ns, tid, libc::SYS_openat, &[0, 0, 0]);
         let path = path.to_owned();
-        self.at(time_ns, 0, tid, EventKind::Opened { fd, path });
+        self.at(time_ns, 0, tid, TraceEventKind::Opened { fd, path });
         self.exit(time_ns + 1, tid, libc::SYS_openat, i64::from(fd));
     }
 
     fn end(&mut self, time_ns: u64) -> BurstRows {
-        self.at(time_ns, 0, 0, EventKind::BurstEnd);
+        self.at(time_ns, 0, 0, TraceEventKind::BurstEnd);
         self.timeline.finish_burst()
     }
 }

@@ -5,18 +5,18 @@ use std::ops::Range;
 use tierwise_recording::{BlockOp, BurstRows, CallKind, NONE, Role, TransactionStatus, UNKNOWN};
 
 use super::{Script, range};
-use crate::event::{EventKind, Request};
-use crate::timeline::{Extent, FileFacts};
+use crate::timeline::{FileExtent, FileFacts};
+use crate::trace_event::{BlockRequest, TraceEventKind};
 
 impl Script {
     fn issue(&mut self, time_ns: u64, tid: i32, sector: u64, sectors: u32, letters: &str) {
         let request = request(sector, sectors, letters);
-        self.at(time_ns, 0, tid, EventKind::Issue(request));
+        self.at(time_ns, 0, tid, TraceEventKind::Issue(request));
     }
 
     fn complete(&mut self, time_ns: u64, sector: u64, sectors: u32, letters: &str) {
         let request = request(sector, sectors, letters);
-        self.at(time_ns, 0, 0, EventKind::Complete(request));
+        self.at(time_ns, 0, 0, TraceEventKind::Complete(request));
     }
 
     /// Issues a request and completes it.
@@ -33,7 +33,7 @@ impl Script {
     fn lies_on(&mut self, device: u32, path: &str, sector: u64, sectors: u64) {
         let mut known = self.timeline.paths_to_resolve().into_iter();
         let (file, _) = known.find(|(_, known)| known == path).expect(path);
-        let extent = Extent {
+        let extent = FileExtent {
             device,
             sector,
             sectors,
@@ -49,8 +49,8 @@ impl Script {
     }
 }
 
-fn request(sector: u64, sectors: u32, letters: &str) -> Request {
-    Request::of(7 << 20, sector, sectors, letters)
+fn request(sector: u64, sectors: u32, letters: &str) -> BlockRequest {
+    BlockRequest::of(7 << 20, sector, sectors, letters)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn write_back_is_joined_by_place_and_a_flush_by_the_sync_under_way() {
     script.request(32..62, 999, 9000, 8, "WSM");
     script.issue(33, 999, 700, 8, "W");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     script.lies("/db/log", 100, 100);
     let rows = script.end(95);
@@ -97,7 +97,7 @@ fn what_another_program_asks_for_is_of_no_file_unless_it_lies_there() {
     script.request(42..43, 10, 610, 8, "WS");
     script.request(44..45, 999, 620, 8, "WSJ");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     script.lies("/db/log", 100, 100);
     let rows = script.end(95);
@@ -117,7 +117,7 @@ fn a_flush_of_a_disk_is_of_the_partition_whose_file_is_synced() {
     script.issue(41, 999, 0, 0, "FF");
     script.complete(61, u64::MAX, 0, "FF");
     script.exit(90, 10, libc::SYS_fdatasync, 0);
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies_on(0, "/data", 5000, 100);
     script.lies_on(1, "/log", 100, 100);
     let rows = script.end(95);
@@ -132,7 +132,7 @@ fn a_read_belongs_to_the_call_of_its_thread_wherever_it_lies() {
     script.enter(20, 10, libc::SYS_pread64, &[3, 0, 4096, 0]);
     script.request(21..22, 10, 5000, 8, "R");
     script.exit(23, 10, libc::SYS_pread64, 4096);
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/temp", 1, 1);
     let rows = script.end(95);
     assert_eq!((rows.blocks[0].file, rows.blocks[0].thread), (0, 0));
@@ -142,7 +142,7 @@ fn a_read_belongs_to_the_call_of_its_thread_wherever_it_lies() {
 fn requests_of_an_io_uring_get_their_file_and_offset_from_the_device() {
     let mut script = Script::new();
     script.open(10, 10, 3, "/db/ibdata");
-    let submit = |request| EventKind::UringSubmit {
+    let submit = |request| TraceEventKind::UringSubmit {
         request,
         operation: 22,
     };
@@ -153,14 +153,14 @@ fn requests_of_an_io_uring_get_their_file_and_offset_from_the_device() {
     script.issue(24, 10, 5000, 32, "R");
     script.exit(25, 10, libc::SYS_io_uring_enter, 2);
     script.complete(40, 5032, 32, "R");
-    let done = |request| EventKind::UringComplete {
+    let done = |request| TraceEventKind::UringComplete {
         request,
         result: 16384,
     };
     script.at(41, 0, 999, done(0xb));
     script.complete(50, 5000, 32, "R");
     script.at(51, 0, 999, done(0xa));
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/ibdata", 5000, 100);
     let rows = script.end(95);
     let calls = rows.calls.iter();
@@ -178,7 +178,7 @@ fn aio_is_known_by_its_requests_alone() {
     script.issue(23, 10, 5016, 16, "WS");
     script.exit(25, 10, libc::SYS_io_submit, 1);
     script.complete(40, 5016, 16, "WS");
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/ibdata", 5000, 100);
     let rows = script.end(95);
     let mut calls = rows.calls.iter();
@@ -195,7 +195,7 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
     script.open(12, 10, 4, "/db/temp1");
     script.request(31..60, 999, 8000, 8, "W");
     script.request(32..61, 999, 5000, 8, "W");
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     script.lies("/db/data", 5000, 100);
     let facts = FileFacts {
         role: Some(Role::Temp),
@@ -218,7 +218,7 @@ fn requests_of_other_programs_are_of_no_file_that_is_empty_or_removed() {
             script.exit(25, 10, libc::SYS_write, 4096);
         }
         script.request(31..60, 999, 8000, 8, "W");
-        script.at(95, 0, 0, EventKind::BurstEnd);
+        script.at(95, 0, 0, TraceEventKind::BurstEnd);
         let facts = FileFacts {
             role: Some(Role::System),
             device: Some(0),
@@ -244,7 +244,7 @@ fn a_request_that_is_larger_than_a_file_is_not_of_it() {
     script.open(10, 10, 3, "/db/map");
     script.request(31..60, 999, 8000, 8, "W");
     script.request(32..61, 999, 9000, 64, "W");
-    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.at(95, 0, 0, TraceEventKind::BurstEnd);
     let facts = FileFacts {
         role: Some(Role::Data),
         device: Some(0),
@@ -261,7 +261,7 @@ fn a_request_that_is_larger_than_a_file_is_not_of_it() {
 fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
     let mut script = Script::new();
     script.open(10, 10, 4, "/log");
-    let replied = |begun_ns| EventKind::Replied {
+    let replied = |begun_ns| TraceEventKind::Replied {
         begun_ns,
         status: TransactionStatus::Idle,
     };
@@ -285,8 +285,8 @@ fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
 #[test]
 fn a_message_that_was_begun_before_the_burst_begins_with_it() {
     let mut script = Script::new();
-    script.at(5_000, 0, 0, EventKind::BurstStart);
-    let replied = EventKind::Replied {
+    script.at(5_000, 0, 0, TraceEventKind::BurstStart);
+    let replied = TraceEventKind::Replied {
         begun_ns: 4_900,
         status: TransactionStatus::Idle,
     };
@@ -317,7 +317,7 @@ fn numbers_follow_dup_close_and_fork() {
     script.open(10, 10, 3, "/db/a");
     script.call(20..21, 10, libc::SYS_dup, &[3], 4);
     script.call(22..23, 10, libc::SYS_close, &[3], 0);
-    let fork = |child, thread| EventKind::Fork {
+    let fork = |child, thread| TraceEventKind::Fork {
         child,
         name: "child".to_owned(),
         thread,
@@ -390,7 +390,7 @@ fn a_removed_file_has_no_length_any_more() {
     let mut script = Script::new();
     script.enter(10, 10, libc::SYS_unlinkat, &[]);
     let path = "/db/temp".to_owned();
-    script.at(11, 0, 10, EventKind::Opened { fd: -1, path });
+    script.at(11, 0, 10, TraceEventKind::Opened { fd: -1, path });
     script.exit(12, 10, libc::SYS_unlinkat, 0);
     let rows = script.end(100);
     assert_eq!(paths(&script, &rows, CallKind::Resize), ["/db/temp"]);

@@ -3,22 +3,22 @@
 use tierwise_recording::BlockOp;
 use tierwise_recording::TransactionStatus::{self, Idle, Unknown};
 
-use crate::event::{Event, EventKind, Request, SwitchState};
 use crate::host::processes::LiveThread;
-use crate::tracer::clients_in;
-use crate::tracer::opens::{Open, Opens};
-use crate::tracer::raw_burst::{RawBurst, Spool, Stream, merged};
-use crate::tracer::record::{ENDED, EXIT, FORK, ISSUE, REPLY, Record, SWITCH, WAKING};
-use crate::tracer::replies::Replies;
+use crate::trace_event::{BlockRequest, SwitchedOutState, TraceEvent, TraceEventKind};
+use crate::tracer::client_threads_in_burst;
+use crate::tracer::kernel_record::{ENDED, EXIT, FORK, ISSUE, KernelRecord, REPLY, SWITCH, WAKING};
+use crate::tracer::opens::{OpenCall, OpenCalls};
+use crate::tracer::raw_burst::{CoreRecordStream, RawBurst, StreamSpool, merged_records};
+use crate::tracer::replies::WaitingReplies;
 
-fn record(time_ns: u64, kind: u8, tid: i32, number: u32, words: &[u64]) -> Record {
-    Record {
+fn record(time_ns: u64, kind: u8, tid: i32, number: u32, words: &[u64]) -> KernelRecord {
+    KernelRecord {
         time_ns,
         kind,
         tid,
         number,
         words: std::array::from_fn(|at| words.get(at).copied().unwrap_or(0)),
-        ..Record::default()
+        ..KernelRecord::default()
     }
 }
 
@@ -32,9 +32,9 @@ fn live(tid: i32) -> LiveThread {
     }
 }
 
-pub fn stream(cpu: u16, records: impl IntoIterator<Item = Record>) -> Stream {
-    let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
-    let mut stream = Stream::new(cpu);
+pub fn stream(cpu: u16, records: impl IntoIterator<Item = KernelRecord>) -> CoreRecordStream {
+    let mut spool = StreamSpool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
+    let mut stream = CoreRecordStream::new(cpu);
     for record in records {
         stream.push(record, &mut spool).expect("memory");
     }
@@ -43,7 +43,7 @@ pub fn stream(cpu: u16, records: impl IntoIterator<Item = Record>) -> Stream {
 
 /// A burst of thread 7 in which threads are woken: flags, waker, woken.
 fn burst_of_wakes(wakes: &[(u8, i32, i32)]) -> RawBurst {
-    let woken = |&(flags, waker, woken): &(u8, i32, i32)| Record {
+    let woken = |&(flags, waker, woken): &(u8, i32, i32)| KernelRecord {
         flags,
         ..record(1, WAKING, waker, 0, &[woken as u64])
     };
@@ -58,18 +58,18 @@ fn burst_of_wakes(wakes: &[(u8, i32, i32)]) -> RawBurst {
 #[test]
 fn switches_tell_how_the_thread_left() {
     let states = [
-        (0, SwitchState::Runnable),
-        (0x100, SwitchState::Runnable),
-        (1, SwitchState::Sleeping),
-        (2, SwitchState::Disk),
-        (0x82, SwitchState::Disk),
-        (4, SwitchState::Stopped),
-        (0x10, SwitchState::Dead),
+        (0, SwitchedOutState::Runnable),
+        (0x100, SwitchedOutState::Runnable),
+        (1, SwitchedOutState::Sleeping),
+        (2, SwitchedOutState::Disk),
+        (0x82, SwitchedOutState::Disk),
+        (4, SwitchedOutState::Stopped),
+        (0x10, SwitchedOutState::Dead),
     ];
     for (bits, expected) in states {
         let switch = record(5, SWITCH, 7, bits, &[9]);
         let event = switch.event(1).expect("known");
-        let kind = EventKind::Switch {
+        let kind = TraceEventKind::Switch {
             previous: 7,
             state: expected,
             next: 9,
@@ -81,7 +81,7 @@ fn switches_tell_how_the_thread_left() {
 #[test]
 fn results_below_zero_stay_so() {
     let exit = record(5, EXIT, 8, 17, &[(-11_i64).cast_unsigned()]);
-    let kind = EventKind::Exit {
+    let kind = TraceEventKind::Exit {
         number: 17,
         result: -11,
     };
@@ -91,11 +91,11 @@ fn results_below_zero_stay_so() {
 #[test]
 fn a_thread_has_the_name_before_the_first_zero() {
     let words = [*b"postgres", *b": x\0\0\0\0\0"].map(u64::from_ne_bytes);
-    let fork = Record {
+    let fork = KernelRecord {
         flags: 1,
         ..record(5, FORK, 8, 9, &words)
     };
-    let kind = EventKind::Fork {
+    let kind = TraceEventKind::Fork {
         child: 9,
         name: "postgres: x".to_owned(),
         thread: true,
@@ -106,12 +106,12 @@ fn a_thread_has_the_name_before_the_first_zero() {
 #[test]
 fn a_request_is_what_its_number_and_flags_say() {
     let request = |number: u32, flags: u8, sector: u64| {
-        let record = Record {
+        let record = KernelRecord {
             flags,
             ..record(5, ISSUE, 8, number, &[8 << 20, sector, 16])
         };
         match record.event(0).map(|event| event.kind) {
-            Some(EventKind::Issue(request)) => Some(request),
+            Some(TraceEventKind::Issue(request)) => Some(request),
             _ => None,
         }
     };
@@ -121,7 +121,7 @@ fn a_request_is_what_its_number_and_flags_say() {
         (3, 0, "D"),
         (5, 4, "DS"),
     ] {
-        let expected = Request::of(8 << 20, 100, 16, letters);
+        let expected = BlockRequest::of(8 << 20, 100, 16, letters);
         assert_eq!(request(number, flags, 100), Some(expected), "{letters}");
     }
     let flush = request(2, 1, u64::MAX).expect("a flush");
@@ -145,7 +145,7 @@ fn streams_merge_by_time_and_the_earlier_stream_goes_first() {
         stream(1, []),
         stream(2, [1, 2, 4].map(ended)),
     ];
-    let order = merged(&streams).map(|(cpu, record)| (record.time_ns, cpu));
+    let order = merged_records(&streams).map(|(cpu, record)| (record.time_ns, cpu));
     let expected = [(1, 0), (1, 2), (2, 2), (4, 0), (4, 2)];
     assert_eq!(order.collect::<Vec<_>>(), expected);
 }
@@ -167,8 +167,8 @@ fn a_burst_has_what_lies_between_its_edges() {
     let times = events.iter().map(|(time_ns, cpu, _)| (*time_ns, *cpu));
     let expected = [(105, 0), (105, 1), (110, 0), (115, 1), (120, 0), (120, 0)];
     assert_eq!(times.collect::<Vec<_>>(), expected);
-    assert_eq!(events[0].2, EventKind::BurstStart);
-    assert_eq!(events[5].2, EventKind::BurstEnd);
+    assert_eq!(events[0].2, TraceEventKind::BurstStart);
+    assert_eq!(events[5].2, TraceEventKind::BurstEnd);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_client_that_sends_through_the_loopback_is_the_waker() {
     let burst = burst_of_wakes(&wakes.map(|(flags, waker)| (flags, waker, 7)));
     let mut interrupts = Vec::new();
     burst.decode(|event| {
-        if let EventKind::Waking { interrupt, .. } = event.kind {
+        if let TraceEventKind::Waking { interrupt, .. } = event.kind {
             interrupts.push(interrupt);
         }
     });
@@ -191,12 +191,12 @@ fn a_client_wakes_the_target_and_is_woken_by_it() {
     let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
     let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
     let burst = burst_of_wakes(&[&talk[..], &disturbed].concat());
-    assert_eq!(clients_in(&burst), [own]);
+    assert_eq!(client_threads_in_burst(&burst), [own]);
 }
 
 #[test]
 fn what_a_stranger_opened_before_a_burst_is_not_recorded() {
-    let open = |tid: i32, path: &str| Open {
+    let open = |tid: i32, path: &str| OpenCall {
         time_ns: 50,
         pid: tid,
         tid,
@@ -215,18 +215,18 @@ fn what_a_stranger_opened_before_a_burst_is_not_recorded() {
 
 // Paths and statuses meet the ends of their calls.
 
-fn exit(time_ns: u64, tid: i32, number: libc::c_long, result: i64) -> Event {
+fn exit(time_ns: u64, tid: i32, number: libc::c_long, result: i64) -> TraceEvent {
     let number = number as u32;
-    Event {
+    TraceEvent {
         time_ns,
         cpu: 0,
         tid,
-        kind: EventKind::Exit { number, result },
+        kind: TraceEventKind::Exit { number, result },
     }
 }
 
-fn open(time_ns: u64, tid: i32, result: i64, path: &str) -> Open {
-    Open {
+fn open(time_ns: u64, tid: i32, result: i64, path: &str) -> OpenCall {
+    OpenCall {
         time_ns,
         pid: tid,
         tid,
@@ -237,13 +237,13 @@ fn open(time_ns: u64, tid: i32, result: i64, path: &str) -> Open {
 
 /// The number and path of a file that a call of thread 5 opened.
 fn opened(
-    opens: &mut Opens<'_>,
+    opens: &mut OpenCalls<'_>,
     time_ns: u64,
     number: libc::c_long,
     result: i64,
 ) -> Option<(i32, String)> {
     match opens.before(&exit(time_ns, 5, number, result))?.kind {
-        EventKind::Opened { fd, path } => Some((fd, path)),
+        TraceEventKind::Opened { fd, path } => Some((fd, path)),
         _ => None,
     }
 }
@@ -255,7 +255,7 @@ fn an_open_belongs_to_the_call_that_ended_with_it() {
         open(9_000, 5, 3, "/b"),
         open(1_000, 6, 3, "/c"),
     ];
-    let mut opens = Opens::new(&heard);
+    let mut opens = OpenCalls::new(&heard);
     let file = |path: &str| Some((3, path.to_owned()));
     assert_eq!(opened(&mut opens, 1_000, libc::SYS_openat, 3), file("/a"));
     assert_eq!(opened(&mut opens, 1_000, libc::SYS_read, 3), None);
@@ -266,7 +266,7 @@ fn an_open_belongs_to_the_call_that_ended_with_it() {
 #[test]
 fn an_open_without_a_path_counts_as_unresolved() {
     let heard = [open(1_000, 5, 3, "/a")];
-    let mut opens = Opens::new(&heard);
+    let mut opens = OpenCalls::new(&heard);
     for result in [3, -2] {
         assert_eq!(opened(&mut opens, 1_001, libc::SYS_openat, result), None);
     }
@@ -276,14 +276,14 @@ fn an_open_without_a_path_counts_as_unresolved() {
 #[test]
 fn a_removal_names_its_file_without_a_number() {
     let heard = [open(1_000, 5, 0, "/gone")];
-    let mut opens = Opens::new(&heard);
+    let mut opens = OpenCalls::new(&heard);
     let removed = opened(&mut opens, 1_000, libc::SYS_unlinkat, 0);
     assert_eq!(removed, Some((-1, "/gone".into())));
     assert_eq!(opens.seen, 0);
 }
 
 /// A call that sends a message of this length, which ends with `tail`.
-fn send(time_ns: u64, tid: i32, length_bytes: u64, tail: [u8; 8]) -> Record {
+fn send(time_ns: u64, tid: i32, length_bytes: u64, tail: [u8; 8]) -> KernelRecord {
     record(
         time_ns,
         REPLY,
@@ -296,9 +296,14 @@ fn send(time_ns: u64, tid: i32, length_bytes: u64, tail: [u8; 8]) -> Record {
 const READY: [u8; 8] = [b'C', 0, b'Z', 0, 0, 0, 5, b'I'];
 
 /// When the call of an exit of `send` began, and how its data ends.
-fn replied(replies: &mut Replies, time_ns: u64, number: libc::c_long, result: i64) -> Placed {
+fn replied(
+    replies: &mut WaitingReplies,
+    time_ns: u64,
+    number: libc::c_long,
+    result: i64,
+) -> Placed {
     match replies.before(&exit(time_ns, 5, number, result))?.kind {
-        EventKind::Replied { begun_ns, status } => Some((begun_ns, status)),
+        TraceEventKind::Replied { begun_ns, status } => Some((begun_ns, status)),
         _ => None,
     }
 }
@@ -307,7 +312,7 @@ type Placed = Option<(u64, TransactionStatus)>;
 
 #[test]
 fn each_exit_gets_what_its_own_thread_sent_last() {
-    let mut replies = Replies::default();
+    let mut replies = WaitingReplies::default();
     for sent in [
         send(1_000, 5, 11, [0; 8]),
         send(1_200, 6, 90, READY),
@@ -325,7 +330,7 @@ fn each_exit_gets_what_its_own_thread_sent_last() {
 
 #[test]
 fn what_was_sent_in_part_or_is_short_has_no_status() {
-    let mut replies = Replies::default();
+    let mut replies = WaitingReplies::default();
     replies.begin(&send(1_000, 5, 20, READY));
     assert_eq!(replied(&mut replies, 1_900, libc::SYS_sendto, 10), None);
     replies.begin(&send(2_000, 5, 7, [0; 8]));

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::event::EventKind;
-use crate::tracer::{BurstTracer, Places, impossible};
+use crate::trace_event::TraceEventKind;
+use crate::tracer::{BurstTracer, TracerStorage, why_tracing_impossible};
 
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
@@ -43,7 +43,7 @@ impl Drop for Scratch {
 
 #[test]
 fn the_calls_of_a_program_are_all_there() {
-    match impossible() {
+    match why_tracing_impossible() {
         None => trace_a_copy(&Scratch::new()),
         Some((reason, _)) => eprintln!("skipped: {reason}"),
     }
@@ -58,7 +58,7 @@ fn trace_a_copy(scratch: &Scratch) {
         .stderr(Stdio::null())
         .spawn()
         .expect("there is a shell");
-    let places = Places {
+    let places = TracerStorage {
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
         out: scratch.0.clone(),
@@ -100,12 +100,12 @@ struct Heard {
 }
 
 impl Heard {
-    fn hear(&mut self, kind: EventKind) {
+    fn hear(&mut self, kind: TraceEventKind) {
         match kind {
-            EventKind::Opened { fd, path } => {
+            TraceEventKind::Opened { fd, path } => {
                 self.files.insert(fd as u64, path);
             }
-            EventKind::Enter { number, arguments } => {
+            TraceEventKind::Enter { number, arguments } => {
                 self.call = Some((number, arguments[0]));
                 // dd opens its output so.
                 if libc::c_long::from(number) == DUPLICATE {
@@ -113,8 +113,8 @@ impl Heard {
                     self.files.extend(path.map(|path| (arguments[1], path)));
                 }
             }
-            EventKind::Exit { result, .. } => self.left(result),
-            EventKind::Ended => self.ended = true,
+            TraceEventKind::Exit { result, .. } => self.left(result),
+            TraceEventKind::Ended => self.ended = true,
             _ => {}
         }
     }

@@ -1,18 +1,18 @@
 //! Records of a core, in order and in a file.
 
-use crate::tracer::raw_burst::{Spool, Stream};
-use crate::tracer::record::Record;
+use crate::tracer::kernel_record::KernelRecord;
+use crate::tracer::raw_burst::{CoreRecordStream, StreamSpool};
 
-fn at(time_ns: u64) -> Record {
-    Record {
+fn at(time_ns: u64) -> KernelRecord {
+    KernelRecord {
         time_ns,
-        ..Record::default()
+        ..KernelRecord::default()
     }
 }
 
 fn pushed(times: impl IntoIterator<Item = u64>, memory_bytes: usize) -> Vec<u64> {
-    let mut spool = Spool::new(memory_bytes, &std::env::temp_dir()).expect("room for a file");
-    let mut streams = [Stream::new(0), Stream::new(1)];
+    let mut spool = StreamSpool::new(memory_bytes, &std::env::temp_dir()).expect("room for a file");
+    let mut streams = [CoreRecordStream::new(0), CoreRecordStream::new(1)];
     for time_ns in times {
         for stream in &mut streams {
             stream.push(at(time_ns), &mut spool).expect("room");
@@ -22,7 +22,7 @@ fn pushed(times: impl IntoIterator<Item = u64>, memory_bytes: usize) -> Vec<u64>
     let [first, second] = streams.map(|stream| {
         assert_eq!(
             stream.bytes() as usize,
-            size_of::<Record>() * stream.records().count()
+            size_of::<KernelRecord>() * stream.records().count()
         );
         stream
             .records()

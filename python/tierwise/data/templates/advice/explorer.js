@@ -2,7 +2,7 @@
 //
 // Interface for live.js, which is inlined after this file when the page's data has a `live` object:
 //
-//   tierwise.data                    the page's data (report/advice/data.py); `tierwise.data.live` is the server's
+//   tierwise.data                    the page's data (report/advice/page_data.py); `tierwise.data.live` is the server's
 //   tierwise.explorer.placement()    {role: device} of every placed role; "recorded" is where it was recorded
 //   tierwise.explorer.settings()     the changed settings, as a scenario names them
 //   tierwise.explorer.onchange(fn)   fn(placement) after each change by drag, key, switch, chart or link; not at once

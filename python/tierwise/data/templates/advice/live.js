@@ -1,5 +1,5 @@
 // Sliders that the server's simulator answers while one drags. `tierwise.data.live` is
-//   {ask, most_seeds, sliders: [{name, label, stops, as_recorded, recorded}]}   (serve/questions.py)
+//   {ask, most_seeds, sliders: [{name, label, stops, as_recorded, recorded}]}   (serve/page_questions.py)
 // `ask` takes {client, scenario} and streams a line of JSON for each answer, the final one last.
 tierwise.live = (() => {
   const {data, element, explorer, numbers} = tierwise;

@@ -10,12 +10,12 @@ from typing import Any
 
 import duckdb
 
-from tierwise.lab.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
-from tierwise.lab.engines.embedded.adapter import Adapter, Opening
+from tierwise.lab.engines.commit_load import SQL_TABLES, CommitSession, SqlCommitSession
+from tierwise.lab.engines.embedded.embedded_adapter import EmbeddedAdapter, OpenParameters
 from tierwise.model.errors import StatementError, TierwiseError
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 
 _FETCH_ROWS = 10_000
@@ -24,7 +24,7 @@ _INSERT_ROWS = 2_000
 _OVER_TIME = "maximum execution time"
 
 
-class Tally:
+class CommitCounter:
     """Commits of all sessions of a database."""
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class Tally:
             self.commits += 1
 
 
-class DuckSession:
+class DuckDbSession:
     """One session. Calls must not overlap."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, tally: Tally) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tally: CommitCounter) -> None:
         self._connection = connection
         self._tally = tally
         self._statements: list[duckdb.Statement] = []
@@ -68,9 +68,8 @@ class DuckSession:
         """Run a prepared statement to the end of its result; gives rows returned or affected, and a sum."""
         statement = self._statements[number]
         self.run(statement, arguments)
-        if statement.type == duckdb.StatementType.SELECT:
-            return self._drain(sum_column)
-        return self.affected(), 0
+        affected = self.affected()
+        return self._drain(sum_column) if affected is None else (affected, 0)
 
     def commit(self) -> None:
         """Commit, durably."""
@@ -135,10 +134,10 @@ class DuckSession:
             raise _failure(error) from None
         return rows, total
 
-    def affected(self) -> int:
-        """Rows that the statement just run inserted, changed or deleted."""
-        row = self._connection.fetchone()
-        return row[0] if row and isinstance(row[0], int) else 0
+    def affected(self) -> int | None:
+        """Rows that the statement just run inserted, changed or deleted; none if it returns rows instead."""
+        affected: int = self._connection.rowcount
+        return None if affected < 0 else affected
 
     def _place_of(self, column: str) -> int:
         names = [described[0].lower() for described in self._connection.description or ()]
@@ -182,13 +181,13 @@ _SHARE_OF_MEMORY = 0.8
 """DuckDB's own limit covers only its buffers; part of the memory outside them is fixed."""
 
 
-class DuckAdapter(Adapter):
+class DuckDbAdapter(EmbeddedAdapter):
     """One database; each session is a separate connection to it."""
 
     def __init__(self) -> None:
-        self._tally = Tally()
+        self._tally = CommitCounter()
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: OpenParameters) -> None:
         """Open the database file; make it if it is missing."""
         _check(opening.settings)
         self._connection = duckdb.connect(
@@ -197,9 +196,9 @@ class DuckAdapter(Adapter):
         )
         _lock(self._connection, opening)
 
-    def connect(self) -> DuckSession:
+    def connect(self) -> DuckDbSession:
         """Open a session."""
-        return DuckSession(self._connection.cursor(), self._tally)
+        return DuckDbSession(self._connection.cursor(), self._tally)
 
     def execute(self, statement: str) -> None:
         """Run a statement; what it creates goes to the one file."""
@@ -251,14 +250,14 @@ class DuckAdapter(Adapter):
         """Run one statement; gives the rows that it affected."""
         with contextlib.closing(self.connect()) as session:
             session.run(statement)
-            return session.affected()
+            return session.affected() or 0
 
     def _page_bytes(self) -> int:
         row = self._connection.cursor().execute("SELECT block_size FROM pragma_database_size()").fetchone()
         return int(row[0]) if row else 0
 
 
-def _places(opening: Opening) -> dict[str, str]:
+def _places(opening: OpenParameters) -> dict[str, str]:
     """Directories for files outside the database; also forbids downloads of extensions."""
     system = str(opening.directory(Role.SYSTEM))
     return {
@@ -269,7 +268,7 @@ def _places(opening: Opening) -> dict[str, str]:
     }
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, opening: Opening) -> None:
+def _lock(connection: duckdb.DuckDBPyConnection, opening: OpenParameters) -> None:
     """Restrict statements to the files of the database and those to load; lock all settings but the cap."""
     own = [*opening.directories.values(), opening.home]
     connection.execute(f"SET allowed_directories = [{', '.join(_quoted(f'{path}/') for path in own)}]")
@@ -278,7 +277,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, opening: Opening) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _sizes(opening: Opening) -> dict[str, str]:
+def _sizes(opening: OpenParameters) -> dict[str, str]:
     sizes = {}
     if opening.limits.memory_bytes is not None:
         given_bytes = opening.limits.memory_bytes

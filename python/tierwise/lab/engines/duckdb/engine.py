@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tierwise import _core
-from tierwise.host.users import give
-from tierwise.lab.engines.base import Clients
-from tierwise.lab.engines.embedded.engine import EmbeddedEngine
+from tierwise.host.users import give_ownership
+from tierwise.lab.engines.base import ConnectedClients
+from tierwise.lab.engines.embedded.embedded_engine import EmbeddedEngine
 from tierwise.model.placement import Role
 
 _ROWS = 1_000_000
 
 
-def written(source: Mapping[str, Any], directory: Path) -> Iterator[Path]:
+def write_table_files(source: Mapping[str, Any], directory: Path) -> Iterator[Path]:
     """Rows of a table in files of about a million: lines of fields that ``|`` separates, in order.
 
     Args:
@@ -47,12 +47,12 @@ _NO_COUNT = (
 )
 
 
-class DuckEngine(EmbeddedEngine):
+class DuckDbEngine(EmbeddedEngine):
     """DuckDB in a process of its own."""
 
     roles: ClassVar = frozenset({Role.DATA, Role.TEMP, Role.SYSTEM})
     dialect: ClassVar = "duckdb"
-    adapter: ClassVar = "tierwise.lab.engines.duckdb.adapter:DuckAdapter"
+    adapter: ClassVar = "tierwise.lab.engines.duckdb.adapter:DuckDbAdapter"
     package: ClassVar = "duckdb"
     inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
     helped: ClassVar = True
@@ -88,12 +88,12 @@ class DuckEngine(EmbeddedEngine):
         program["tables"] = [table for table in program["tables"] if not table.get("source")]
         rows = 0
         for table in as_text:
-            for file in written(table["source"], self._known_process().home):
-                give(file, self._user)
+            for file in write_table_files(table["source"], self._known_process().home):
+                give_ownership(file, self._user)
                 rows += self.load_files(table["name"], [file])
         return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)
 
-    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+    def clients(self, program_json: str, clients: int, seed: int) -> ConnectedClients:
         """Clients in the worker; first frees the memory that the load phase kept."""
         _core.release_tpch_text()
         return super().clients(program_json, clients, seed)

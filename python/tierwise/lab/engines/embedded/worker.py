@@ -27,10 +27,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from tierwise import _core
-from tierwise.lab.engines import commits
-from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.embedded.adapter import Adapter, Opening
-from tierwise.lab.engines.embedded.process import READY
+from tierwise.lab.engines import commit_load
+from tierwise.lab.engines.base import ResourceLimits
+from tierwise.lab.engines.embedded.embedded_adapter import EmbeddedAdapter, OpenParameters
+from tierwise.lab.engines.embedded.worker_process import READY
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -38,10 +38,10 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev
 """Paths that a library may read besides its own code: other libraries, time zones, the machine's size."""
 
 
-class Worker:
+class EngineWorker:
     """One adapter, its sets of clients, and the requests for both."""
 
-    def __init__(self, adapter: Adapter) -> None:
+    def __init__(self, adapter: EmbeddedAdapter) -> None:
         self._adapter = adapter
         self._numbers = itertools.count()
         self._clients: dict[int, _core.Clients] = {}
@@ -60,7 +60,7 @@ class Worker:
         limits: dict[str, int | None],
     ) -> None:
         placed = {Role(role): Path(path) for role, path in directories.items()}
-        self._adapter.open(Opening(placed, Path(home), settings, Limits(**limits)))
+        self._adapter.open(OpenParameters(placed, Path(home), settings, ResourceLimits(**limits)))
 
     def _do_load_tables(self, program: str, seed: int) -> int:
         return _core.load_tables(*self._adapter.driver(), program, seed)
@@ -82,16 +82,16 @@ class Worker:
     def _do_make_commit_tables(self, clients: int) -> None:
         self._adapter.make_commit_tables()
         with contextlib.closing(self._adapter.commit_session()) as session:
-            commits.fill(session, clients)
+            commit_load.insert_commit_items(session, clients)
 
     def _do_commit_until_it_fails(self, ledger: str, client: int, first: int) -> None:
-        book = commits.CommitLedger(Path(ledger))
+        book = commit_load.CommitLedger(Path(ledger))
         with contextlib.closing(self._adapter.commit_session()) as session:
-            commits.commit_until_it_fails(session, book, client, first)
+            commit_load.commit_until_failure(session, book, client, first)
 
     def _do_found_commits(self) -> dict[str, Any]:
         with contextlib.closing(self._adapter.commit_session()) as session:
-            return asdict(commits.read(session))
+            return asdict(commit_load.read_found_commits(session))
 
     def _do_close(self) -> None:
         for number in list(self._clients):
@@ -99,7 +99,7 @@ class Worker:
         self._adapter.close()
 
 
-def serve(worker: Worker, connection: socket.socket) -> None:
+def serve_requests(worker: EngineWorker, connection: socket.socket) -> None:
     """Answer every request until the other end disconnects."""
     sending = threading.Lock()
 
@@ -138,9 +138,9 @@ def main() -> None:
     arguments = parser.parse_args()
     connection = socket.socket(fileno=arguments.connection)
     module, _, attribute = arguments.adapter.partition(":")
-    adapter: Adapter = getattr(importlib.import_module(module), attribute)()
+    adapter: EmbeddedAdapter = getattr(importlib.import_module(module), attribute)()
     _core.confine(readable=[*_SYSTEM, sys.prefix, *sys.path], writable=arguments.own)
     with contextlib.suppress(OSError):
         connection.sendall(READY)
-        serve(Worker(adapter), connection)
+        serve_requests(EngineWorker(adapter), connection)
     os._exit(0)

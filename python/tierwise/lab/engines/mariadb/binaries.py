@@ -57,15 +57,15 @@ class MariadbBinaries:
                     message = f"engine {engine}: setting {name}: {bad['message']}"
                     raise TierwiseError(message, "choose a value that the server takes")
 
-    def _run(self, *arguments: str) -> programs.Finished:
+    def _run(self, *arguments: str) -> programs.FinishedProgram:
         return programs.run("mariadb", [self.server, *arguments])
 
 
-def installed() -> MariadbBinaries:
+def installed_mariadb() -> MariadbBinaries:
     """The system's server, as its package installs it."""
     # mariadb-install-db calls the third, from a package that the server's package does not depend on.
     names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
-    paths = {name: programs.find(name) for name in names}
+    paths = {name: programs.find_program(name) for name in names}
     server, installer = paths["mariadbd"], paths["mariadb-install-db"]
     if server is None or installer is None or not all(paths.values()):
         missing = ", ".join(name for name, place in paths.items() if place is None)

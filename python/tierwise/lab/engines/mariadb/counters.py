@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tierwise.capture.mysql import COMMITS
+from tierwise.capture.mysql_session import COMMITS
 from tierwise.host.cpu import thread_cpu_s
 from tierwise.lab.engines.mariadb.server import CLIENT
 from tierwise.lab.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe

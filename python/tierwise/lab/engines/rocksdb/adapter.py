@@ -12,15 +12,27 @@ from typing import Any
 
 from rocksdict import Cache, DBPath, Options, Rdict, WriteBatch, WriteOptions
 
-from tierwise.lab.engines.commits import CommitSession
-from tierwise.lab.engines.embedded.adapter import Adapter, Opening
-from tierwise.lab.engines.objects.operations import ObjectKind, parse_kind
-from tierwise.lab.engines.objects.store import KINDS, Locks, ObjectClient, Pair, Store, kind_key
-from tierwise.lab.engines.rocksdb.files import NAMED_OPTIONS, has_options, newest_options, read_options
+from tierwise.lab.engines.commit_load import CommitSession
+from tierwise.lab.engines.embedded.embedded_adapter import EmbeddedAdapter, OpenParameters
+from tierwise.lab.engines.objects.object_dialect import ObjectKind, parse_kind
+from tierwise.lab.engines.objects.object_store import (
+    KINDS,
+    KeyLocks,
+    KeyValueStore,
+    ObjectClient,
+    Pair,
+    kind_key,
+)
+from tierwise.lab.engines.rocksdb.file_roles import (
+    NAMED_OPTIONS,
+    has_options_file,
+    newest_options_file,
+    read_options_file,
+)
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import did_you_mean
 from tierwise.model.placement import Role
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 
 CACHE = "block_cache"
@@ -50,7 +62,7 @@ def load_options(
     Returns:
         Those of the database, those of each column family, and the size of the block cache in bytes.
     """
-    known = {CACHE: str(_CACHE_BYTES), **read_options(database)}
+    known = {CACHE: str(_CACHE_BYTES), **read_options_file(database)}
     for name in changes.keys() - known.keys():
         raise TierwiseError(
             f"setting {name} is unknown to RocksDB",
@@ -64,7 +76,7 @@ def load_options(
     cache = changes.get(CACHE, str(_CACHE_BYTES))
     if not cache.isdecimal():
         raise TierwiseError(f"setting {CACHE}: {cache!r} is no number of bytes", "give a whole number")
-    text = newest_options(database).read_text()
+    text = newest_options_file(database).read_text()
     for name, value in changes.items():
         line = f"  {name}={value}".replace("\\", r"\\")
         text = re.sub(rf"(?m)^  {name}=.*$", line, text)
@@ -78,12 +90,12 @@ def load_options(
         raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
 
 
-def refuse_unheeded(database: Path, changes: Mapping[str, str]) -> None:
+def refuse_ignored_settings(database: Path, changes: Mapping[str, str]) -> None:
     """Refuse settings in whose place RocksDB took another value, by the options file of its opening.
 
     It takes a number out of range as one within it, and an object that it does not know as none.
     """
-    taken = read_options(database)
+    taken = read_options_file(database)
     for name in changes.keys() & taken.keys():
         asked, got = _number(changes[name]), _number(taken[name])
         ignored = taken[name] == _NOTHING and changes[name] != _NOTHING
@@ -146,7 +158,7 @@ _ITEM = b"commits/item/"
 class RocksCommitSession:
     """A commit is one batch of two keys."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: KeyValueStore) -> None:
         self._store = store
 
     def commit(self, client: int, number: int, item: int, body: str) -> None:
@@ -184,21 +196,21 @@ _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
 
 
-class RocksAdapter(Adapter):
+class RocksAdapter(EmbeddedAdapter):
     """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, ObjectKind] = {}
-        self.locks = Locks()
+        self.locks = KeyLocks()
         self._unsynced = WriteOptions()
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: OpenParameters) -> None:
         """Make the database with RocksDB's defaults, or repair it, then open it with the settings."""
         system = opening.directory(Role.SYSTEM)
         self._system = system
         if opening.settings.get(REPAIR) == "on":
             Rdict.repair(str(system), _placed(Options(raw_mode=True), opening))
-        if not (system / "CURRENT").exists() or not has_options(system):
+        if not (system / "CURRENT").exists() or not has_options_file(system):
             Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
         sync = opening.settings.get(SYNC, "on")
         if sync not in ("on", "off"):
@@ -210,7 +222,7 @@ class RocksAdapter(Adapter):
         )
         self._options = _placed(loaded, opening)
         self._database = Rdict(str(system), self._options, column_families=families)
-        refuse_unheeded(system, given)
+        refuse_ignored_settings(system, given)
         self._group = GroupCommit(lambda: self._database.flush_wal(True))
         declared = [value.decode() for _, value in self.scan(KINDS)]
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
@@ -232,7 +244,7 @@ class RocksAdapter(Adapter):
     def counters(self) -> Counters:
         """RocksDB's own counters, in blocks where other engines count pages."""
         counted = {name: int(count) for name, count in _TICKER.findall(self._options.get_statistics() or "")}
-        page_bytes = int(read_options(self._system)["block_size"])
+        page_bytes = int(read_options_file(self._system)["block_size"])
         misses = counted["block.cache.miss"]
         written = counted["flush.write.bytes"] + counted["compact.write.bytes"]
         return Counters(
@@ -248,7 +260,7 @@ class RocksAdapter(Adapter):
     def settings(self) -> dict[str, str]:
         """Every option and the version of RocksDB, from its options file."""
         return {
-            **read_options(self._system),
+            **read_options_file(self._system),
             CACHE: str(self._cache_bytes),
             SYNC: "on" if self._sync else "off",
         }
@@ -305,7 +317,7 @@ class RocksAdapter(Adapter):
             self._group.wait()
 
 
-def _placed(options: Options, opening: Opening) -> Options:
+def _placed(options: Options, opening: OpenParameters) -> Options:
     options.create_if_missing(True)
     options.set_wal_dir(str(opening.directory(Role.LOG)))
     options.set_db_paths([DBPath(str(opening.directory(Role.DATA)), _NO_LIMIT)])
@@ -314,7 +326,7 @@ def _placed(options: Options, opening: Opening) -> Options:
     return options
 
 
-def _sizes(opening: Opening) -> dict[str, str]:
+def _sizes(opening: OpenParameters) -> dict[str, str]:
     """Half of the memory for the block cache, a quarter for memtables."""
     memory_bytes = opening.limits.memory_bytes
     if memory_bytes is None:

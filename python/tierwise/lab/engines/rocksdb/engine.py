@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.lab.engines.embedded.engine import EmbeddedEngine
-from tierwise.lab.engines.rocksdb.files import read_options, role_of
+from tierwise.lab.engines.embedded.embedded_engine import EmbeddedEngine
+from tierwise.lab.engines.rocksdb.file_roles import read_options_file, rocksdb_file_role
 from tierwise.model.placement import Role
 
 
@@ -35,9 +35,9 @@ class RocksEngine(EmbeddedEngine):
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name."""
-        return role_of(path)
+        return rocksdb_file_role(path)
 
     def version(self) -> str:
         """Version of RocksDB, known once there is a database; until then the version of the package."""
         system = self.directories.get(Role.SYSTEM)
-        return super().version() if system is None else read_options(system)["rocksdb_version"]
+        return super().version() if system is None else read_options_file(system)["rocksdb_version"]

@@ -6,20 +6,20 @@ import json
 from typing import Any
 
 from tierwise import _core
-from tierwise.lab.engines.commits import CommitSession, SqlCommitSession
-from tierwise.lab.engines.embedded.adapter import Adapter, Opening
+from tierwise.lab.engines.commit_load import CommitSession, SqlCommitSession
+from tierwise.lab.engines.embedded.embedded_adapter import EmbeddedAdapter, OpenParameters
 from tierwise.lab.engines.sqlite import settings as sqlite_settings
 from tierwise.model.placement import Role
-from tierwise.results.faults import IntegrityCheck
+from tierwise.results.fault_results import IntegrityCheck
 from tierwise.results.measurements import Counters
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
 
 
-class SqliteAdapter(Adapter):
+class SqliteAdapter(EmbeddedAdapter):
     """One database."""
 
-    def open(self, opening: Opening) -> None:
+    def open(self, opening: OpenParameters) -> None:
         """Make the database, or open it and recover after a crash."""
         self._address = json.dumps(
             {
@@ -62,7 +62,11 @@ class SqliteAdapter(Adapter):
     def settings(self) -> dict[str, str]:
         """PRAGMAs, and the options that SQLite was compiled with."""
         rows_of = {name: self._rows(f"PRAGMA {name}") for name in sqlite_settings.SHOWN}
-        shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in rows_of.items() if rows}
+        shown = {
+            name: sqlite_settings.shown_pragma_value(name, str(rows[0][0]))
+            for name, rows in rows_of.items()
+            if rows
+        }
         options = (row[0] for row in self._rows("PRAGMA compile_options"))
         return {**shown, "compile_options": " ".join(options)}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise import _core
-from tierwise.lab.engines.embedded.engine import EmbeddedEngine
-from tierwise.lab.engines.sqlite.settings import ALLOWED, check
+from tierwise.lab.engines.embedded.embedded_engine import EmbeddedEngine
+from tierwise.lab.engines.sqlite.settings import ALLOWED, check_pragma_values
 from tierwise.model.placement import Role
 
 _ROLES = {
@@ -37,7 +37,7 @@ class SqliteEngine(EmbeddedEngine):
     def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
         """Prepare as any embedded engine; settings are PRAGMAs."""
         super().__init__(name, settings)
-        check(name, self._given)
+        check_pragma_values(name, self._given)
 
     @classmethod
     def allowed_settings(cls) -> frozenset[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tierwise.lab.engines.base import Limits
+from tierwise.lab.engines.base import ResourceLimits
 from tierwise.model.errors import TierwiseError
 
 _CACHE_SHARE = 4
 """Divisor: one quarter of the memory is for pages; the kernel's page cache takes the rest."""
+
+_MOST_DIGITS = 19
+"""Of 2^62, the greatest number of any PRAGMA."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,9 @@ class _Whole:
     def read(self, value: str) -> str | None:
         """The number as SQLite writes it; ``None`` if it is not a number or out of bounds."""
         digits = value.removeprefix("-")
-        if not (digits.isascii() and digits.isdecimal()) or not self.low <= int(value) <= self.high:
+        if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+            return None
+        if not self.low <= int(value) <= self.high:
             return None
         return str(int(value))
 
@@ -100,7 +105,7 @@ _FIRST = ("busy_timeout", "page_size", "auto_vacuum")
 """Executed first, in this order: other connections may be active; a log fixes the page settings."""
 
 
-def check(engine: str, settings: Mapping[str, str]) -> None:
+def check_pragma_values(engine: str, settings: Mapping[str, str]) -> None:
     """Refuse values that SQLite would silently misread."""
     for name, value in settings.items():
         if _KINDS[name].read(value) is None or (name == "page_size" and int(value).bit_count() != 1):
@@ -117,14 +122,14 @@ def _wanted(name: str) -> str:
     return str(_KINDS[name])
 
 
-def pragmas(settings: Mapping[str, str], limits: Limits) -> list[tuple[str, str]]:
+def pragmas(settings: Mapping[str, str], limits: ResourceLimits) -> list[tuple[str, str]]:
     """PRAGMAs that each connection executes, in order: checked settings, those from limits, and defaults."""
     given = {name: _KINDS[name].read(value) or value for name, value in settings.items()}
     wanted = {**_DEFAULTS, **_from_limits(limits, given), **given}
     return sorted(wanted.items(), key=lambda pragma: (*_FIRST, pragma[0]).index(pragma[0]))
 
 
-def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
+def _from_limits(limits: ResourceLimits, given: Mapping[str, str]) -> dict[str, str]:
     """Settings from limits. Each connection has its own cache, so the heap limit bounds their sum."""
     settings = {}
     if limits.parallelism is not None:
@@ -135,7 +140,7 @@ def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
     return settings
 
 
-def shown(name: str, value: str) -> str:
+def shown_pragma_value(name: str, value: str) -> str:
     """A value reported by SQLite, in the words that a study may use."""
     kind = _KINDS.get(name)
     return kind.shown(value) if isinstance(kind, _Word) else value

@@ -8,29 +8,32 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tierwise.cluster import dask_executor
-from tierwise.cluster.dask_executor import connected, quiet
+from tierwise.cluster.dask_executor import connect_to_dask, silence_dask_log
 from tierwise.model.errors import HostError, TierwiseError
-from tierwise.model.executor import Call
-from tierwise.model.extras import require
+from tierwise.model.executor import WorkerCall
+from tierwise.model.extras import require_extra
 
 T = TypeVar("T")
 
 RESOURCE = "tierwise-lab"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _MOST_LETTERS = 64
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""Differs between machines, and is the same in all containers of one."""
 _TIMEOUT_S = 10
 """A result is there when its run is over, unless the worker has died with it since."""
 
 
 @contextmanager
-def hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
+def open_dask_hosts(scheduler: str, *, trusted: bool = False) -> Iterator[DaskHosts]:
     """The hosts of a cluster that runs."""
-    dask_executor.check(scheduler, "--hosts", trusted)
-    require("cluster", "--hosts", ["distributed"])
-    with quiet(), connected(scheduler, None) as client:
+    dask_executor.check_scheduler_address(scheduler, "--hosts", trusted)
+    require_extra("cluster", "--hosts", ["distributed"])
+    with silence_dask_log(), connect_to_dask(scheduler, None, "--hosts") as client:
         dask_hosts = DaskHosts(client)
         if not dask_hosts.present():
             raise TierwiseError(
@@ -48,6 +51,7 @@ class DaskHosts:
         """Take a connected ``distributed.Client``."""
         self._client = client
         self._names: dict[str, str] = {}
+        self._machines: dict[str, str] = {}
 
     def present(self) -> dict[str, str]:
         """Name -> address of each host that is there.
@@ -63,7 +67,15 @@ class DaskHosts:
                 "--hosts: the scheduler does not answer", "start it, then the study again: it resumes"
             ) from error
         workers_of_hosts: dict[str, str] = {}
+        on_machines: dict[str, str] = {}
         for address in lab.keys() & self._names.keys():
+            other = on_machines.setdefault(self._machines[address], address)
+            if other != address:
+                raise TierwiseError(
+                    f"--hosts: workers {other} and {address} are on one machine, where their runs would "
+                    "disturb each other",
+                    "end one of them",
+                )
             if (name := self._names[address]) in workers_of_hosts:
                 raise TierwiseError(f"--hosts: two workers are called {name}", "give each another --name")
             workers_of_hosts[name] = address
@@ -72,7 +84,7 @@ class DaskHosts:
     def start(self, address: str, work: Callable[[T], str], task: T) -> DaskRun:
         """Do one task on one worker, and on no other."""
         future = self._client.submit(
-            Call(work, task),
+            WorkerCall(work, task),
             key=f"tierwise-run-{secrets.token_hex(8)}",
             workers=[address],
             allow_other_workers=False,
@@ -82,11 +94,16 @@ class DaskHosts:
         return DaskRun(future)
 
     def _learn(self, addresses: set[str], workers: dict[str, Any]) -> None:
-        """Ask new workers for the names of their hosts; one that dies meanwhile stays unknown."""
+        """Ask new workers for their hosts' names and machines; one that dies meanwhile stays unknown."""
         if not addresses:
             return
-        answers = self._client.run(platform.node, workers=list(addresses), on_error="ignore")
-        for address, node in answers.items():
+        asked = {"workers": list(addresses), "on_error": "ignore"}
+        nodes, machines = (
+            self._client.run(platform.node, **asked),
+            self._client.run(_BOOT_ID.read_text, **asked),
+        )
+        for address in nodes.keys() & machines.keys():
+            node, self._machines[address] = nodes[address], machines[address]
             own = str(workers[address]["name"])
             parts = [str(node), *([] if "://" in own else [own])]
             name = "/".join(_NOT_IN_A_NAME.sub("-", part)[:_MOST_LETTERS] for part in parts)

@@ -9,11 +9,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from tierwise.host.disk.config import WRITE_BACK_S
+from tierwise.host.disk.disk_config import WRITE_BACK_S
 from tierwise.lab import engines
-from tierwise.lab.studies.runner import record
-from tierwise.lab.studies.runner.faults import CutBed, DeathBed
-from tierwise.lab.studies.runner.storage import open_storage
+from tierwise.lab.studies.runner import run_record
+from tierwise.lab.studies.runner.fault_beds import DeviceDeathBed, PowerCutBed
+from tierwise.lab.studies.runner.run_storage import open_storage
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -29,25 +29,25 @@ Cause = Callable[[int, float], PowerCut | DeviceDeath]
 """Causes one fault, of a seed, after a load of so many seconds at the longest."""
 
 
-def share_of(faults: int, repeats: int, repeat: int) -> int:
+def fault_share_of_repeat(faults: int, repeats: int, repeat: int) -> int:
     """Faults of one repeat; the first repeats take what does not divide."""
     return faults // repeats + (repeat < faults % repeats)
 
 
-def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
-    """Cause the repeat's share of the study's faults; see ``run.execute``.
+def execute_fault_run(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
+    """Cause the repeat's share of the study's faults; see ``database_run.execute_run``.
 
     Returns:
         The record with the faults, and with the load of all of them together; failed if a load failed before
         its fault.
     """
-    wanted = share_of(study.deaths or study.cuts or 0, study.repeats, plan.repeat)
+    wanted = fault_share_of_repeat(study.deaths or study.cuts or 0, study.repeats, plan.repeat)
     dice, faults = Random(f"{plan.seed} {plan.run_id}"), list[Any]()
     result: RunResult | None = None
     while result is None or (len(faults) < wanted and result.status != "failed"):
         progress("making devices and a database")
         with ExitStack() as undo:
-            cause, prepared = open_bed(study, plan, study_seed, undo)
+            cause, prepared = open_fault_bed(study, plan, study_seed, undo)
             result = result or prepared
             try:
                 while len(faults) < wanted:
@@ -56,7 +56,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
                     if faults[-1].needs_new_database:
                         break
             except TierwiseError as error:
-                result = record.failed(result, [str(error)])
+                result = run_record.failed_record(result, [str(error)])
     seconds, commits = sum(fault.load_s for fault in faults), sum(fault.commits for fault in faults)
     return result.changed(
         power_cuts=result.power_cuts and result.power_cuts.changed(cuts=faults),
@@ -68,10 +68,10 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
     )
 
 
-def open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> tuple[Cause, RunResult]:
+def open_fault_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> tuple[Cause, RunResult]:
     """New devices with a new database on them: what causes a fault there, and the record before the first."""
     # The engine is closed last: its files are gone with the devices, also from a damaged file system.
-    engine = undo.enter_context(engines.create(plan.engine, study.settings_of(plan.engine)))
+    engine = undo.enter_context(engines.create_engine(plan.engine, study.settings_of(plan.engine)))
     storage = open_storage(study, plan, engine.roles, undo)
     undo.callback(engine.crash_stop)
     storage.set_timing(False)
@@ -81,14 +81,14 @@ def open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> t
     clean_start_s = time.monotonic() - started_s
     disks = storage.emulated.values()  # a view: a dead device is replaced
     described = dict[str, PowerCuts | DeviceDeaths]()
-    bed: CutBed | DeathBed
+    bed: PowerCutBed | DeviceDeathBed
     if study.deaths is not None:
         role = Role(plan.setting[DYING])
-        bed = DeathBed(engine, disks, study.clients, storage=storage)
+        bed = DeviceDeathBed(engine, disks, study.clients, storage=storage)
         cause: Cause = partial(bed.die, role)
         described["device_deaths"] = DeviceDeaths(role=role, clean_start_s=clean_start_s, deaths=[])
     else:
-        bed = CutBed(engine, disks, study.clients, WRITE_BACK_S if storage.lying else 0)
+        bed = PowerCutBed(engine, disks, study.clients, WRITE_BACK_S if storage.lying else 0)
         cause = bed.cut
         setting = next(one for one in engine.durability() if one.name == plan.setting[VARIANT])
         described["power_cuts"] = PowerCuts(
@@ -100,4 +100,4 @@ def open_bed(study: Study, plan: RunPlan, study_seed: int, undo: ExitStack) -> t
         )
     bed.prepare()
     info = EngineInfo(name=engine.name, version=engine.version(), settings=engine.settings())
-    return cause, record.of_run(study, plan, study_seed, info, storage).changed(**described)
+    return cause, run_record.unmeasured_record(study, plan, study_seed, info, storage).changed(**described)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tierwise.host import page_cache
-from tierwise.lab.engines.base import Clients, Engine
-from tierwise.lab.studies.runner.proof import resident_share
-from tierwise.lab.studies.runner.recorded import Recordings, RunRecording
-from tierwise.lab.studies.runner.storage import Storage
-from tierwise.lab.studies.runner.window import OpenWindow, Window
+from tierwise.lab.engines.base import ConnectedClients, Engine
+from tierwise.lab.studies.runner.counter_window import CounterWindow, OpenCounterWindow
+from tierwise.lab.studies.runner.placement_proof import resident_share
+from tierwise.lab.studies.runner.run_recording import RecordingDestination, RunRecording
+from tierwise.lab.studies.runner.run_storage import RunStorage
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.lab.workloads.program import Lap, Program, Stage
 from tierwise.model.errors import TierwiseError
@@ -23,21 +23,23 @@ from tierwise.results import ColdStart, LapResult, Latency
 
 
 @dataclass(frozen=True)
-class Bench:
+class RunContext:
     """Objects that one run uses."""
 
     study: Study
     """The study at the run's point of the sweep."""
     plan: RunPlan
     engine: Engine
-    storage: Storage
+    storage: RunStorage
     program: Program
     progress: ProgressCallback
-    recordings: Recordings | None = None
+    recordings: RecordingDestination | None = None
     drop_caches: bool = False
 
 
-def measure(bench: Bench, recording: RunRecording | None = None) -> tuple[dict[str, Any], Window]:
+def measure_transactions(
+    bench: RunContext, recording: RunRecording | None = None
+) -> tuple[dict[str, Any], CounterWindow]:
     """Connect, warm up, then run the study's transactions with all counters active.
 
     Returns:
@@ -51,7 +53,7 @@ def measure(bench: Bench, recording: RunRecording | None = None) -> tuple[dict[s
     try:
         if study.warmup_transactions:
             clients.run(study.warmup_transactions, None)
-        window = OpenWindow(bench.engine, bench.storage, recording, waits=study.waits)
+        window = OpenCounterWindow(bench.engine, bench.storage, recording, waits=study.waits)
         try:
             load = json.loads(clients.run(study.transactions, study.seconds))
             return load, window.close(load["elapsed_s"], load["client_cpu_s"])
@@ -62,11 +64,11 @@ def measure(bench: Bench, recording: RunRecording | None = None) -> tuple[dict[s
 
 
 @dataclass
-class LapsMeasured:
+class MeasuredLaps:
     """Results of the laps. ``windows`` cover timed work: one per lap, or per stage of several streams."""
 
     laps: list[LapResult] = field(default_factory=list)
-    windows: list[Window] = field(default_factory=list)
+    windows: list[CounterWindow] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
@@ -79,7 +81,7 @@ class LapsMeasured:
         return any(lap.status == "capped" and lap.timed for lap in self.laps)
 
 
-def clients_of_laps(program: Program) -> int:
+def max_clients_of_laps(program: Program) -> int:
     """Maximum number of concurrent clients."""
     return max(
         sum(max((lap.clients for lap in stream), default=0) for stream in stage.streams)
@@ -87,12 +89,12 @@ def clients_of_laps(program: Program) -> int:
     )
 
 
-def tables_of_laps(program: Program) -> set[str]:
+def tables_filled_by_laps(program: Program) -> set[str]:
     """Tables that laps fill instead of the load phase."""
     return {lap.load for lap in program.laps if lap.load is not None}
 
 
-def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
+def program_with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
     """The program with only some of its tables."""
     program = json.loads(program_json)
     program["tables"] = [table for table in program["tables"] if wanted(table["name"])]
@@ -102,15 +104,15 @@ def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
 class LapRunner:
     """Runs the laps of one program on a loaded database."""
 
-    def __init__(self, bench: Bench, recording: RunRecording | None = None) -> None:
+    def __init__(self, bench: RunContext, recording: RunRecording | None = None) -> None:
         self._bench, self._recording = bench, recording
-        self._clients: dict[tuple[int, int], Clients] = {}
+        self._clients: dict[tuple[int, int], ConnectedClients] = {}
         self._broken_off = threading.Event()
         self._began_s = time.monotonic()
 
-    def run(self) -> LapsMeasured:
+    def run(self) -> MeasuredLaps:
         """Run every lap. A failure or a wrong result ends the run after the current laps."""
-        measured = LapsMeasured()
+        measured = MeasuredLaps()
         try:
             for stage in self._bench.program.stages:
                 if len(stage.streams) == 1:
@@ -124,10 +126,12 @@ class LapRunner:
                 clients.close()
         return measured
 
-    def _window(self, recording: RunRecording | None) -> OpenWindow:
-        return OpenWindow(self._bench.engine, self._bench.storage, recording, waits=self._bench.study.waits)
+    def _window(self, recording: RunRecording | None) -> OpenCounterWindow:
+        return OpenCounterWindow(
+            self._bench.engine, self._bench.storage, recording, waits=self._bench.study.waits
+        )
 
-    def _run_one_stream(self, stage: Stage, measured: LapsMeasured) -> None:
+    def _run_one_stream(self, stage: Stage, measured: MeasuredLaps) -> None:
         for lap in stage.streams[0]:
             before: dict[str, Any] = {"cold_start": self._prepare(lap)}
             before["resident_share"] = resident_share(self._bench.engine, self._bench.storage)
@@ -147,7 +151,7 @@ class LapRunner:
             if lap.timed:
                 measured.windows.append(counted)
 
-    def _run_streams(self, stage: Stage, measured: LapsMeasured) -> None:
+    def _run_streams(self, stage: Stage, measured: MeasuredLaps) -> None:
         """Streams share the counters, so only the whole stage has counters."""
         for number, stream in enumerate(stage.streams):
             for count in {lap.clients for lap in stream if lap.transaction is not None}:
@@ -189,7 +193,9 @@ class LapRunner:
             self._bench.engine.checkpoint()
         if "cold" in lap.before:
             cold = self._bench.engine.restart_cold(drop_caches=self._bench.drop_caches)
-            page_cache.forget(self._bench.engine.owned_directories, drop_caches=self._bench.drop_caches)
+            page_cache.drop_cached_pages(
+                self._bench.engine.owned_directories, drop_caches=self._bench.drop_caches
+            )
             for clients in self._clients.values():
                 clients.reconnect()
         if lap.transaction is not None:
@@ -199,7 +205,7 @@ class LapRunner:
                 clients.reconnect()
         return cold
 
-    def _connected(self, stream: int, count: int) -> Clients:
+    def _connected(self, stream: int, count: int) -> ConnectedClients:
         key = (stream, count)
         if key not in self._clients:
             self._clients[key] = self._bench.engine.clients(
@@ -234,7 +240,7 @@ class LapRunner:
     def _do(self, lap: Lap, stream: int) -> dict[str, Any]:
         """Do the work of the lap and return the result fields that it determines."""
         if lap.load is not None:
-            alone = with_tables(self._bench.program.json, lambda name: name == lap.load)
+            alone = program_with_tables(self._bench.program.json, lambda name: name == lap.load)
             return {"status": "ok", "rows": self._bench.engine.load_tables(alone, self._bench.plan.seed)}
         if lap.statement is not None:
             self._bench.engine.execute_schema([lap.statement])

@@ -9,12 +9,12 @@ from random import Random
 
 from tierwise import _core
 from tierwise.host import cpu
-from tierwise.lab.studies.runner.storage import Counted, Storage
+from tierwise.lab.studies.runner.run_storage import DeviceIoCounts, RunStorage
 from tierwise.lab.studies.study import RunPlan, Study
 from tierwise.model.placement import Role
-from tierwise.probe.flush import check_flush
-from tierwise.probe.place import choose_size_bytes, look
-from tierwise.probe.samples import sample_flush, sample_patterns
+from tierwise.probe.flush_check import check_flush
+from tierwise.probe.probe_samples import sample_flush, sample_patterns
+from tierwise.probe.probe_target import choose_probe_file_bytes, inspect_probe_target
 from tierwise.results import EngineInfo, RunResult
 from tierwise.results.measurements import FlushCheck, PatternResult
 
@@ -24,12 +24,12 @@ _FLUSH_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class PatternsMeasured:
+class MeasuredPatterns:
     """Results of the measured phase."""
 
     patterns: dict[str, PatternResult]
     flush: FlushCheck
-    storage: Counted
+    storage: DeviceIoCounts
 
     @property
     def requests(self) -> int:
@@ -57,19 +57,19 @@ class PatternsMeasured:
         )
 
 
-def engine_info() -> EngineInfo:
+def pattern_engine_info() -> EngineInfo:
     """Engine information for a run without a database server."""
     return EngineInfo(name="file", version=platform.release(), settings={"requests": _core.probe_engine()})
 
 
-def prepare(storage: Storage, undo: ExitStack) -> _core.ProbeTarget:
+def prepare_pattern_file(storage: RunStorage, undo: ExitStack) -> _core.ProbeTarget:
     """Create a fully written file on the data device; an emulated device writes it at memory speed.
 
     Raises:
         TierwiseError: if the device lacks space or direct I/O.
     """
     directory = storage.places[Role.DATA]
-    size_bytes = choose_size_bytes(look(directory), None, FILE_BYTES)
+    size_bytes = choose_probe_file_bytes(inspect_probe_target(directory), None, FILE_BYTES)
     storage.set_timing(False)
     target = _core.ProbeTarget.create(str(directory / "file"), size_bytes)
     undo.callback(target.close)
@@ -78,12 +78,14 @@ def prepare(storage: Storage, undo: ExitStack) -> _core.ProbeTarget:
     return target
 
 
-def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTarget) -> PatternsMeasured:
+def measure_patterns(
+    study: Study, plan: RunPlan, storage: RunStorage, target: _core.ProbeTarget
+) -> MeasuredPatterns:
     """Every pattern of the study once, reads first, and the flush check, in the study's seconds."""
     seconds = study.seconds or 0.0
     random = Random(plan.seed)
     storage.start_counting()
-    with cpu.raised():
+    with cpu.raised_priority():
         patterns_s = (1 - _FLUSH_SHARE) * seconds
         taken = sample_patterns(target, study.patterns, 1, patterns_s, random, lambda _: None)
         times = sample_flush(target, _FLUSH_SHARE * seconds, random)
@@ -96,4 +98,6 @@ def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTa
         if latency is not None
     )
     counted = storage.stop_counting(in_flight_s)
-    return PatternsMeasured(patterns, check_flush(times, look(storage.places[Role.DATA])), counted)
+    return MeasuredPatterns(
+        patterns, check_flush(times, inspect_probe_target(storage.places[Role.DATA])), counted
+    )

@@ -105,7 +105,7 @@ Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Shares:
+class RequestShares:
     """Requests completed in a window: by role, and by device number for those that belong to no role."""
 
     roles: dict[Role, Counts]
@@ -150,7 +150,7 @@ class RoleRequests:
         self._thread = threading.Thread(target=self._run, name="role-requests", daemon=True)
         self._thread.start()
 
-    def end(self) -> Shares:
+    def end(self) -> RequestShares:
         """End the window."""
         self._counter.stop()
         self._stop_looking()
@@ -158,7 +158,7 @@ class RoleRequests:
             raise self._failure
         self._look()
         counted = json.loads(self._counter.end())
-        shares = Shares(
+        shares = RequestShares(
             {role: dict.fromkeys(_FIGURES, 0) for role, _, _ in self._places},
             {number: dict.fromkeys(_FIGURES, 0) for number in self._numbers.values()},
         )
@@ -280,7 +280,7 @@ class RealDevices:
     def _counters(self) -> dict[str, DiskCounters | None]:
         return {name: DiskCounters.under(directory) for name, directory in self._directories.items()}
 
-    def _shares(self) -> Shares | None:
+    def _shares(self) -> RequestShares | None:
         """Counts per role, or ``None``; the counters of whole devices are valid without them."""
         try:
             return None if self._requests is None else self._requests.end()
@@ -295,7 +295,9 @@ class RealDevices:
     def _roles_on(self, number: int) -> list[Role]:
         return [role for role, name in self._names.items() if self._numbers[name] == number]
 
-    def _role_io(self, role: Role, whole: Mapping[str, RoleIo], shares: Shares | None) -> RoleIo | None:
+    def _role_io(
+        self, role: Role, whole: Mapping[str, RoleIo], shares: RequestShares | None
+    ) -> RoleIo | None:
         name = self._names[role]
         if len(self._roles_on(self._numbers[name])) == 1:
             return whole.get(name)
@@ -304,7 +306,7 @@ class RealDevices:
         return _io(name, shares.roles[role]).changed(flushes=None)
 
     def _info(
-        self, name: str, whole: RoleIo | None, io: Mapping[Role, RoleIo], shares: Shares | None
+        self, name: str, whole: RoleIo | None, io: Mapping[Role, RoleIo], shares: RequestShares | None
     ) -> DeviceInfo:
         number = self._numbers[name]
         info = DeviceInfo(
@@ -324,7 +326,7 @@ class RealDevices:
         if shares is None or number not in shares.unattributed:
             return info.changed(not_by_role=self._not_by_role)
         unattributed = _io(name, shares.unattributed[number])
-        untraced = _less(whole, [unattributed, *(io[role] for role in sharing)])
+        untraced = _untraced_io(whole, [unattributed, *(io[role] for role in sharing)])
         return info.changed(unattributed=unattributed, untraced=untraced)
 
 
@@ -332,7 +334,7 @@ def _io(name: str, counts: Counts) -> RoleIo:
     return RoleIo.model_validate({"device": name, **counts})
 
 
-def _less(whole: RoleIo, parts: list[RoleIo]) -> UntracedIo:
+def _untraced_io(whole: RoleIo, parts: list[RoleIo]) -> UntracedIo:
     """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
     figures = [name for name in _FIGURES if name != "flushes"]
     left = {name: getattr(whole, name) - sum(getattr(part, name) or 0 for part in parts) for name in figures}

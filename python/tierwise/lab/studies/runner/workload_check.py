@@ -16,10 +16,10 @@ from tierwise.lab.workloads import Workload
 from tierwise.lab.workloads.program import Lap, Program, RoleSql
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_files import new_folder
+from tierwise.model.output_files import make_new_folder
 from tierwise.model.placement import Role
-from tierwise.model.units import significant
-from tierwise.results.records import Tried
+from tierwise.model.units import significant_text
+from tierwise.results.result_schema import CheckOutcome
 
 SCALES = (0.01, 0.1, 1.0)
 """Scales tried in this order if none is given: some workloads have no rows at the smallest."""
@@ -30,7 +30,7 @@ _LOOK_S = 0.1
 _SEED = 1
 
 
-def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
+def least_workable_scale(workload: Workload, dialect: str) -> tuple[float, Program]:
     """The least scale at which the workload makes sense."""
     for scale in SCALES[:-1]:
         try:
@@ -40,7 +40,9 @@ def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
     return SCALES[-1], workload.resolve(SCALES[-1], dialect=dialect)
 
 
-def try_out(workload: Workload, engine_name: str, scale: float | None = None) -> Iterator[Tried]:
+def check_on_new_database(
+    workload: Workload, engine_name: str, scale: float | None = None
+) -> Iterator[CheckOutcome]:
     """Create, load and run a workload on a new database in a temporary directory, which is deleted.
 
     A failure that prevents the next step, such as that of a schema statement, ends the check. So does a
@@ -50,26 +52,28 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
         scale: if not given, the smallest one that makes sense.
     """
     with ExitStack() as undo:
-        engine = engines.create(engine_name)
+        engine = engines.create_engine(engine_name)
         if scale is None:
-            scale, program = smallest(workload, engine.dialect)
+            scale, program = least_workable_scale(workload, engine.dialect)
         else:
             program = workload.resolve(scale, dialect=engine.dialect)
-        yield Tried(name="resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
-        place = undo.enter_context(ledger.directory("tierwise-check", mode=0o711)) / "database"
-        new_folder(place, 0o711)
+        yield CheckOutcome(
+            name="resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}"
+        )
+        place = undo.enter_context(ledger.make_directory("tierwise-check", mode=0o711)) / "database"
+        make_new_folder(place, 0o711)
         undo.enter_context(engine)
         engine.init({Role.SYSTEM: place})
         engine.start()
-        space = undo.enter_context(_Space(engine, place))
-        for tried in try_on(engine, workload, program):
+        space = undo.enter_context(_SpaceGuard(engine, place))
+        for tried in check_on_engine(engine, workload, program):
             if space.problem:
-                yield Tried(name=tried.name, problem=space.problem)
+                yield CheckOutcome(name=tried.name, problem=space.problem)
                 return
             yield tried
 
 
-class _Space:
+class _SpaceGuard:
     """Ends an engine before its files fill their file system, which other programs need too."""
 
     def __init__(self, engine: Engine, place: Path) -> None:
@@ -78,7 +82,7 @@ class _Space:
         self._thread = Thread(target=self._watch, name="space", daemon=True)
         self.problem: str | None = None
 
-    def __enter__(self) -> _Space:
+    def __enter__(self) -> _SpaceGuard:
         self._thread.start()
         return self
 
@@ -92,14 +96,14 @@ class _Space:
             least_bytes = min(_LEAVE_BYTES, _LEAVE_SHARE * usage.total)
             if usage.free < least_bytes:
                 self.problem = (
-                    f"stopped: less than {significant(least_bytes / (1 << 20))} MiB of the file system of "
-                    f"{self._place.parent.parent} are left: load less with --scale, or set TMPDIR to another"
+                    f"stopped: less than {significant_text(least_bytes / (1 << 20))} MiB of the file system "
+                    f"of {self._place.parent.parent} are left: load less with --scale, or set another TMPDIR"
                 )
                 self._engine.abort()
                 return
 
 
-def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+def check_on_engine(engine: Engine, workload: Workload, program: Program) -> Iterator[CheckOutcome]:
     """Check the workload on a running engine that has none of its tables."""
     for step in _prepare(engine, workload, program):
         yield step
@@ -111,30 +115,30 @@ def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tri
 
 def _contents(program: Program) -> str:
     content = json.loads(program.json)
-    parts = [numbers.counted(len(content[f"{noun}s"]), noun) for noun in ("table", "transaction")]
-    return ", ".join([*parts, *([numbers.counted(len(program.laps), "lap")] if program.laps else [])])
+    parts = [numbers.counted_noun(len(content[f"{noun}s"]), noun) for noun in ("table", "transaction")]
+    return ", ".join([*parts, *([numbers.counted_noun(len(program.laps), "lap")] if program.laps else [])])
 
 
-def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[CheckOutcome]:
     yield _schema(engine, "schema", program.schema, workload)
     try:
         rows = engine.load_tables(program.json, _SEED)
-        yield Tried(name="load", note=f"{rows:,} rows")
+        yield CheckOutcome(name="load", note=f"{rows:,} rows")
     except TierwiseError as error:
-        yield Tried(name="load", problem=str(error))
+        yield CheckOutcome(name="load", problem=str(error))
         return
     yield _schema(engine, "after_load", program.after_load, workload)
 
 
-def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) -> Tried:
+def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) -> CheckOutcome:
     """Execute statements one by one, to identify the one that fails."""
     for role, sql in statements:
         try:
             engine.execute_schema([(role, sql)])
         except TierwiseError as error:
             file = workload.file if workload.spec.objects else workload.folder / f"{name}.sql"
-            return Tried(name=name, problem=f"{file}: {' '.join(sql.split())}: {error}")
-    return Tried(name=name, note=numbers.counted(len(statements), "statement"))
+            return CheckOutcome(name=name, problem=f"{file}: {' '.join(sql.split())}: {error}")
+    return CheckOutcome(name=name, note=numbers.counted_noun(len(statements), "statement"))
 
 
 def _laps(program: Program) -> list[Lap]:
@@ -146,12 +150,12 @@ def _laps(program: Program) -> list[Lap]:
     return [lap for lap in laps if lap.load is None]
 
 
-def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
+def _run(engine: Engine, program: Program, lap: Lap) -> CheckOutcome:
     name = f"lap {lap.name}" if program.stages else f"transaction {lap.name}"
     try:
         if lap.statement is not None:
             engine.execute_schema([lap.statement])
-            return Tried(name=name, note="1 statement")
+            return CheckOutcome(name=name, note="1 statement")
         if "cold" in lap.before:
             engine.restart_cold()
         clients = engine.clients(program.json, lap.clients, _SEED)
@@ -160,10 +164,12 @@ def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
         finally:
             clients.close()
     except TierwiseError as error:
-        return Tried(name=name, problem=str(error))
+        return CheckOutcome(name=name, problem=str(error))
     if report["capped"]:
-        return Tried(name=name, note=f"stopped after {_CAP_S:g} s")
+        return CheckOutcome(name=name, note=f"stopped after {_CAP_S:g} s")
     if lap.checksum is not None and report["checksum"] != lap.checksum:
-        return Tried(name=name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
+        return CheckOutcome(name=name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
     checked = "" if lap.checksum is None else f", checksum {lap.checksum}"
-    return Tried(name=name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}")
+    return CheckOutcome(
+        name=name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}"
+    )

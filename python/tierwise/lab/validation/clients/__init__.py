@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tierwise.lab.validation.clients.base import Client, Load
 from tierwise.lab.validation.clients.db_bench import DbBench
 from tierwise.lab.validation.clients.duckdb_tpch import DuckdbTpch
 from tierwise.lab.validation.clients.go_tpc import GoTpc
@@ -13,12 +12,13 @@ from tierwise.lab.validation.clients.pgbench import Pgbench
 from tierwise.lab.validation.clients.server_jobs import MariadbJob, PostgresJob
 from tierwise.lab.validation.clients.sqlite_shell import SqliteShell
 from tierwise.lab.validation.clients.sysbench import Sysbench
+from tierwise.lab.validation.clients.validation_client import ValidationClient
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import one_of
+from tierwise.model.names import unknown_name_fix
 
-__all__ = ["Client", "Load", "named"]
+__all__ = ["ValidationClient", "client_class"]
 
-_BY_NAME: Mapping[str, type[Client[Any]]] = {
+_BY_NAME: Mapping[str, type[ValidationClient[Any]]] = {
     client.family: client
     for client in (
         Pgbench,
@@ -33,8 +33,8 @@ _BY_NAME: Mapping[str, type[Client[Any]]] = {
 }
 
 
-def named(name: str) -> type[Client[Any]]:
+def client_class(name: str) -> type[ValidationClient[Any]]:
     """The class of a family of clients."""
     if name not in _BY_NAME:
-        raise TierwiseError(f"there is no client {name!r}", one_of(name, sorted(_BY_NAME)))
+        raise TierwiseError(f"there is no client {name!r}", unknown_name_fix(name, sorted(_BY_NAME)))
     return _BY_NAME[name]

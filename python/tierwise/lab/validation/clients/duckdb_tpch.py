@@ -9,12 +9,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.host import interpreter, programs
-from tierwise.host.interpreter import Command
-from tierwise.host.programs import Finished, Home
-from tierwise.lab.validation.clients import fetched
-from tierwise.lab.validation.clients.base import Client, Load, command, finished
-from tierwise.lab.validation.servers.library import Library
+from tierwise.host import programs, python_process
+from tierwise.host.programs import FinishedProgram, PrivateDirectory
+from tierwise.host.python_process import ProcessCommand
+from tierwise.lab.validation.clients.validation_client import (
+    ClientLoad,
+    ValidationClient,
+    caller_cache_directory,
+    fetch_program,
+    network_variables,
+    run_client_program,
+    wait_for_client_program,
+)
+from tierwise.lab.validation.servers.embedded_library import EmbeddedLibrary
 from tierwise.model.placement import Role
 
 _QUERIES = 22
@@ -34,7 +41,7 @@ for _ in range(int(sys.argv[5])):
 """
 
 
-class DuckdbTpch(Client[Library]):
+class DuckdbTpch(ValidationClient[EmbeddedLibrary]):
     """``scale`` is TPC-H's; ``repeat`` rounds of all queries make one lap."""
 
     family = "duckdb-tpch"
@@ -50,11 +57,11 @@ class DuckdbTpch(Client[Library]):
             return f"duckdb is not installed ({self.package})"
         return _install()
 
-    def prepare(self, database: Library) -> None:
+    def prepare(self, database: EmbeddedLibrary) -> None:
         """Make the tables."""
-        command("duckdb", _python(_MAKE, database, self.text("scale")), database)
+        run_client_program("duckdb", _python(_MAKE, database, self.text("scale")), database)
 
-    def run(self, database: Library, seconds: float) -> Load:
+    def run(self, database: EmbeddedLibrary, seconds: float) -> ClientLoad:
         """Time all queries, one after the other."""
         del seconds
         log = database.outer / "duckdb.out"
@@ -62,28 +69,28 @@ class DuckdbTpch(Client[Library]):
         options = [self.text("memory"), self.text("repeat"), str(_QUERIES)]
         process = database.launch(_python(_RUN, database, temp, *options), log)
         began_s = time.monotonic()
-        finished("duckdb", process, log)
-        return Load(time.monotonic() - began_s)
+        wait_for_client_program("duckdb", process, log)
+        return ClientLoad(time.monotonic() - began_s)
 
 
 @cache
 def _install() -> str | None:
     """Fetch DuckDB's extension from its publisher; DuckDB checks its signature when it loads it."""
 
-    def install(home: Home) -> Finished:
+    def install(home: PrivateDirectory) -> FinishedProgram:
         arguments: list[str | Path] = [":memory:", home.own / "extensions"]
-        code = interpreter.unprivileged("duckdb", _INSTALL, arguments, imports=["duckdb"])
-        return programs.run("duckdb", code, home=home, variables=fetched.network())
+        code = python_process.unprivileged_python("duckdb", _INSTALL, arguments, imports=["duckdb"])
+        return programs.run("duckdb", code, home=home, variables=network_variables())
 
-    failure = fetched.fetch(_extensions(), "extensions", install)
+    failure = fetch_program(_extensions(), "extensions", install)
     return failure and "DuckDB's extension tpch is not installed, and cannot be fetched here"
 
 
 def _extensions() -> Path:
-    return fetched.cache(f"duckdb-{metadata.version('duckdb')}")
+    return caller_cache_directory(f"duckdb-{metadata.version('duckdb')}")
 
 
-def _python(code: str, database: Library, *arguments: str | Path) -> Command:
+def _python(code: str, database: EmbeddedLibrary, *arguments: str | Path) -> ProcessCommand:
     file = database.directory(Role.DATA) / "tpch.duckdb"
     known = [file, database.reachable(_extensions()), *arguments]
-    return interpreter.unprivileged("duckdb", code, known, imports=["duckdb"])
+    return python_process.unprivileged_python("duckdb", code, known, imports=["duckdb"])

@@ -12,12 +12,18 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from tierwise.host import programs
-from tierwise.host.programs import Finished, Home
+from tierwise.host.programs import FinishedProgram, PrivateDirectory
 from tierwise.lab.engines.postgres.server import PORT
-from tierwise.lab.validation.clients import fetched
-from tierwise.lab.validation.clients.base import Client, Load, command
-from tierwise.lab.validation.servers.base import CLIENT, DATABASE, Server
-from tierwise.lab.validation.servers.mariadb import MariadbServer
+from tierwise.lab.validation.clients.validation_client import (
+    ClientLoad,
+    ValidationClient,
+    caller_cache_directory,
+    fetch_program,
+    network_variables,
+    run_client_program,
+)
+from tierwise.lab.validation.servers.case_database import CLIENT, DATABASE, CaseServer
+from tierwise.lab.validation.servers.mariadb import DebianMariadb
 from tierwise.model.errors import TierwiseError
 
 VERSION = "v1.0.12"
@@ -36,18 +42,18 @@ _GO = {"CGO_ENABLED": "0", "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local"}
 _ALSO_IN = Path("/usr/local/go/bin/go")
 
 
-def folder() -> Path:
+def go_tpc_folder() -> Path:
     """Where the program is installed: a private directory of the caller's cache."""
     own = os.environ.get(_FOLDER)
-    return Path(own) if own else fetched.cache(f"go-tpc-{VERSION}")
+    return Path(own) if own else caller_cache_directory(f"go-tpc-{VERSION}")
 
 
-class GoTpc(Client[Server]):
+class GoTpc(ValidationClient[CaseServer]):
     """``work`` is ``tpcc`` or ``ch``; ``scale`` counts warehouses."""
 
     family = "go-tpc"
     program = "go-tpc"
-    package = f"Go: GOBIN={folder()} go install {MODULE}"
+    package = f"Go: GOBIN={go_tpc_folder()} go install {MODULE}"
     servers = ("postgres", "mariadb")
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
     of_data: ClassVar = ("work", "scale")  # CH adds tables
@@ -57,22 +63,22 @@ class GoTpc(Client[Server]):
         """Install the program if Go is available; else return how to install it."""
         if _program().exists():
             return None
-        go = programs.find("go") or _ALSO_IN
+        go = programs.find_program("go") or _ALSO_IN
         if not go.exists():
             return f"go-tpc is not installed ({self.package}; Debian: golang-go)"
         return _install(go)
 
-    def prepare(self, database: Server) -> None:
+    def prepare(self, database: CaseServer) -> None:
         """Fill the warehouses; CH adds its own tables to them."""
         self._go_tpc(database, "tpcc", ["prepare", "--no-check", "-T", "2"])
         if self.text("work") == "ch":
             self._go_tpc(database, "ch", ["prepare"])
 
-    def warm_up(self, database: Server, seconds: float) -> None:
+    def warm_up(self, database: CaseServer, seconds: float) -> None:
         """Run the measured work, unmeasured."""
         self._work(database, seconds)
 
-    def run(self, database: Server, seconds: float) -> Load:
+    def run(self, database: CaseServer, seconds: float) -> ClientLoad:
         """Count transactions of every kind; latencies are those of new orders."""
         text = self._work(database, seconds)
         matches = list(_SUMMARY.finditer(text.partition("Finished")[2] or text))
@@ -86,16 +92,16 @@ class GoTpc(Client[Server]):
         main = next((match for match in done if match["name"] == _MAIN), done[0])
         latency = {f"{name}_us": 1000 * float(main[name]) for name in ("p50", "p95", "p99")}
         elapsed_s = max(float(match["takes"]) for match in done)
-        return Load(elapsed_s, sum(int(match["count"]) for match in done), latency)
+        return ClientLoad(elapsed_s, sum(int(match["count"]) for match in done), latency)
 
-    def _work(self, database: Server, seconds: float) -> str:
+    def _work(self, database: CaseServer, seconds: float) -> str:
         threads = ["-T", str(self.clients), "--time", f"{max(1, round(seconds))}s"]
         return self._go_tpc(database, self.text("work"), ["run", *threads])
 
-    def _go_tpc(self, database: Server, name: str, action: Sequence[str]) -> str:
+    def _go_tpc(self, database: CaseServer, name: str, action: Sequence[str]) -> str:
         work = [name, "--warehouses", self.text("scale")]
         argv: list[str | Path] = [database.reachable(_program()), *work, *_connection(database), *action]
-        return command("go-tpc", argv, database)
+        return run_client_program("go-tpc", argv, database)
 
 
 @cache
@@ -105,26 +111,26 @@ def _install(go: Path) -> str | None:
     Go compares the module, and all that it needs, with its public database of checksums.
     """
 
-    def install(home: Home) -> Finished:
-        variables = {**fetched.network(), **_GO, "GOBIN": str(home.own)}
+    def install(home: PrivateDirectory) -> FinishedProgram:
+        variables = {**network_variables(), **_GO, "GOBIN": str(home.own)}
         return programs.run("go", [go, "install", MODULE], home=home, variables=variables, timeout_s=900)
 
-    failure = fetched.fetch(_program(), "go-tpc", install)
+    failure = fetch_program(_program(), "go-tpc", install)
     return failure and f"go-tpc is not installed, and go install cannot fetch it here: {failure}"
 
 
 def _program() -> Path:
-    return folder() / "go-tpc"
+    return go_tpc_folder() / "go-tpc"
 
 
-def _connection(database: Server) -> list[str]:
+def _connection(database: CaseServer) -> list[str]:
     """Options for connections over the server's socket, so that no password is on a command line.
 
     The program has none for a socket, but writes host, port and parameters into a DSN, whose syntax has. The
     socket is in a directory of the database's user, and PostgreSQL trusts whoever reaches it. The driver of
     MariaDB takes what precedes the socket in the DSN as the password of an account without access elsewhere.
     """
-    if isinstance(database, MariadbServer):
+    if isinstance(database, DebianMariadb):
         database.make_account(_USER, "@tcp(x)")
         socket = database.outer / "socket"
         with suppress(FileExistsError):

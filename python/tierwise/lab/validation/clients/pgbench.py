@@ -9,12 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.host.users import ids
-from tierwise.lab.validation.clients.base import Client, Load, Option, command, percentiles_of
-from tierwise.lab.validation.servers.base import DATABASE
-from tierwise.lab.validation.servers.postgres import PostgresServer
+from tierwise.host.users import account_ids
+from tierwise.lab.validation.clients.validation_client import (
+    ClientLoad,
+    Option,
+    ValidationClient,
+    latency_percentiles,
+    run_client_program,
+)
+from tierwise.lab.validation.servers.case_database import DATABASE
+from tierwise.lab.validation.servers.postgres import DebianPostgres
 from tierwise.model.errors import TierwiseError
-from tierwise.model.output_files import new_folder
+from tierwise.model.output_files import make_new_folder
 
 _SAMPLED = 0.1
 """Share of the transactions whose latency is logged."""
@@ -73,7 +79,7 @@ SELECT abalance FROM pgbench_accounts WHERE aid = :aid;
 _FLAGS: dict[str, list[str]] = {"tpcb": [], "simple": ["-N"], "select": ["-S"]}
 
 
-class Pgbench(Client[PostgresServer]):
+class Pgbench(ValidationClient[DebianPostgres]):
     """``mode`` is ``tpcb``, ``simple`` (-N), ``select`` (-S) or a script's; ``protocol`` is pgbench's.
 
     ``rate``, if not 0, is that of arrivals a second (-R). A script sleeps ``think_ms`` after a transaction.
@@ -95,24 +101,24 @@ class Pgbench(Client[PostgresServer]):
                 f"leave think_ms out, or use {', '.join(_SCRIPTS)}",
             )
 
-    def prepare(self, database: PostgresServer) -> None:
+    def prepare(self, database: DebianPostgres) -> None:
         """``pgbench -i``, and the scripts' tables."""
-        command(
+        run_client_program(
             "pgbench", [*database.tool("pgbench"), "-i", "-q", "-s", self.text("scale"), DATABASE], database
         )
         tables = database.input_file("tables.sql", _TABLES)
         psql = [*database.tool("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", tables, DATABASE]
-        command("psql", psql, database)
+        run_client_program("psql", psql, database)
 
-    def warm_up(self, database: PostgresServer, seconds: float) -> None:
+    def warm_up(self, database: DebianPostgres, seconds: float) -> None:
         """Run the measured work, unmeasured."""
         self._work(database, seconds, [])
 
-    def run(self, database: PostgresServer, seconds: float) -> Load:
+    def run(self, database: DebianPostgres, seconds: float) -> ClientLoad:
         """Count transactions, and sample their latencies."""
         logs = database.home / "latencies"
         shutil.rmtree(logs, ignore_errors=True)
-        new_folder(logs, owner=ids(database.user), in_foreign=True)
+        make_new_folder(logs, owner=account_ids(database.user), in_foreign=True)
         sampling = ["-l", f"--sampling-rate={_SAMPLED}", f"--log-prefix={logs}/log"]
         text = self._work(database, seconds, sampling)
         done, rate = _TRANSACTIONS.search(text), _RATE.search(text)
@@ -121,18 +127,18 @@ class Pgbench(Client[PostgresServer]):
         transactions = int(done[1])
         # pgbench counts what a script sleeps, and how late a scheduled transaction began.
         waits = self.number("rate") or self.number("think_ms")
-        latency_us = {} if waits else percentiles_of(Counter(_latencies(logs)))
-        return Load(transactions / float(rate[1]), transactions, latency_us)
+        latency_us = {} if waits else latency_percentiles(Counter(_latencies(logs)))
+        return ClientLoad(transactions / float(rate[1]), transactions, latency_us)
 
-    def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
+    def _work(self, database: DebianPostgres, seconds: float, more: list[str]) -> str:
         argv = [*database.tool("pgbench"), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
         argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
         argv += [f"--random-seed={self.seed}"]
         argv += ["-R", self.text("rate")] if self.number("rate") else []
         argv += [*self._mode(database), *more, DATABASE]
-        return command("pgbench", argv, database)
+        return run_client_program("pgbench", argv, database)
 
-    def _mode(self, database: PostgresServer) -> list[str]:
+    def _mode(self, database: DebianPostgres) -> list[str]:
         mode, think_ms = self.text("mode"), self.number("think_ms")
         if mode in _FLAGS:
             return _FLAGS[mode]

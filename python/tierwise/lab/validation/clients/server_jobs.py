@@ -8,33 +8,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.lab.validation.clients.base import Client, DatabaseT, Load, command
-from tierwise.lab.validation.servers.base import CLIENT, DATABASE
-from tierwise.lab.validation.servers.mariadb import MariadbServer
-from tierwise.lab.validation.servers.postgres import PostgresServer
+from tierwise.lab.validation.clients.validation_client import (
+    ClientLoad,
+    DatabaseT,
+    ValidationClient,
+    run_client_program,
+)
+from tierwise.lab.validation.servers.case_database import CLIENT, DATABASE
+from tierwise.lab.validation.servers.mariadb import DebianMariadb
+from tierwise.lab.validation.servers.postgres import DebianPostgres
 
 _ROWS = 100_000
 """Rows of the table for each unit of ``scale``; about 100 bytes each."""
 
 
-class ServerJob(Client[DatabaseT]):
+class ServerJob(ValidationClient[DatabaseT]):
     """``repeat`` of the job make one lap."""
 
     laps = True
 
-    def run(self, database: DatabaseT, seconds: float) -> Load:
+    def run(self, database: DatabaseT, seconds: float) -> ClientLoad:
         """Time the job, repeated ``repeat`` times."""
         del seconds
         began_s = time.monotonic()
         for _ in range(self.number("repeat")):
             self._once(database, self.text("job"))
-        return Load(time.monotonic() - began_s)
+        return ClientLoad(time.monotonic() - began_s)
 
     @abstractmethod
     def _once(self, database: DatabaseT, job: str) -> None: ...
 
 
-class PostgresJob(ServerJob[PostgresServer]):
+class PostgresJob(ServerJob[DebianPostgres]):
     """COPY, CREATE INDEX, VACUUM, pg_restore or pgbench -i."""
 
     family = "postgres-jobs"
@@ -54,7 +59,7 @@ class PostgresJob(ServerJob[PostgresServer]):
     )
     _INDEXES = ("id", "bucket, label", "label", "amount, id")
 
-    def prepare(self, database: PostgresServer) -> None:
+    def prepare(self, database: DebianPostgres) -> None:
         """Fill a table; for a cleaning job, also create something to clean."""
         if self.text("job") == "initialise":
             return
@@ -63,7 +68,7 @@ class PostgresJob(ServerJob[PostgresServer]):
             self._psql(database, ["ALTER TABLE rows ADD PRIMARY KEY (id)", "CREATE INDEX ON rows (bucket)"])
             self._psql(database, ["UPDATE rows SET amount = amount + 1, bucket = bucket + 1"])
 
-    def warm_up(self, database: PostgresServer, seconds: float) -> None:
+    def warm_up(self, database: DebianPostgres, seconds: float) -> None:
         """Write the job's input to other storage than the one under test, and read the table once."""
         del seconds
         if self.text("job") == "initialise":
@@ -73,9 +78,9 @@ class PostgresJob(ServerJob[PostgresServer]):
             self._psql(database, [f"\\copy rows TO '{_input(database)}'"])
         elif self.text("job") == "restore":
             dump = [*database.tool("pg_dump"), "-Fc", "-Z0", "-t", "rows", "-f", _input(database), DATABASE]
-            command("pg_dump", dump, database)
+            run_client_program("pg_dump", dump, database)
 
-    def _once(self, database: PostgresServer, job: str) -> None:
+    def _once(self, database: DebianPostgres, job: str) -> None:
         if job == "copy":
             self._psql(database, ["TRUNCATE copied", f"\\copy copied FROM '{_input(database)}'"])
         elif job == "create_index":
@@ -86,19 +91,19 @@ class PostgresJob(ServerJob[PostgresServer]):
             self._psql(database, ["VACUUM (FREEZE, ANALYZE) rows"])
         elif job == "restore":
             restore = [*database.tool("pg_restore"), "--clean", "-d", DATABASE, _input(database)]
-            command("pg_restore", restore, database)
+            run_client_program("pg_restore", restore, database)
         else:
             initialise = [*database.tool("pgbench"), "-i", "-q", "-s", self.text("scale"), DATABASE]
-            command("pgbench", initialise, database)
+            run_client_program("pgbench", initialise, database)
 
     @staticmethod
-    def _psql(database: PostgresServer, statements: Sequence[str]) -> None:
+    def _psql(database: DebianPostgres, statements: Sequence[str]) -> None:
         each = [part for statement in statements for part in ("-c", statement)]
         psql = [*database.tool("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", *each, DATABASE]
-        command("psql", psql, database)
+        run_client_program("psql", psql, database)
 
 
-class MariadbJob(ServerJob[MariadbServer]):
+class MariadbJob(ServerJob[DebianMariadb]):
     """LOAD DATA, ALTER TABLE with an index, or OPTIMIZE TABLE, in MariaDB's shell."""
 
     family = "mariadb-jobs"
@@ -117,11 +122,11 @@ class MariadbJob(ServerJob[MariadbServer]):
     )
     _INDEXES = ("bucket, label", "label", "amount, id")
 
-    def prepare(self, database: MariadbServer) -> None:
+    def prepare(self, database: DebianMariadb) -> None:
         """Fill a table."""
         self._shell(database, [*self._MAKE, self._FILL.format(rows=_ROWS * self.number("scale"))])
 
-    def warm_up(self, database: MariadbServer, seconds: float) -> None:
+    def warm_up(self, database: DebianMariadb, seconds: float) -> None:
         """Write the job's input to other storage than the one under test, and read the table once."""
         del seconds
         self._shell(database, ["SELECT COUNT(label) FROM big"])
@@ -129,7 +134,7 @@ class MariadbJob(ServerJob[MariadbServer]):
             _input(database).unlink(missing_ok=True)
             self._shell(database, [f"SELECT * INTO OUTFILE '{_input(database)}' FROM big"])
 
-    def _once(self, database: MariadbServer, job: str) -> None:
+    def _once(self, database: DebianMariadb, job: str) -> None:
         if job == "load_data":
             load = f"LOAD DATA INFILE '{_input(database)}' INTO TABLE copied"
             self._shell(database, ["TRUNCATE copied", load])
@@ -141,10 +146,10 @@ class MariadbJob(ServerJob[MariadbServer]):
             self._shell(database, ["OPTIMIZE TABLE big"])
 
     @staticmethod
-    def _shell(database: MariadbServer, statements: Sequence[str]) -> None:
+    def _shell(database: DebianMariadb, statements: Sequence[str]) -> None:
         login = ["mariadb", "--no-defaults", f"--socket={database.socket}", f"--user={CLIENT}", DATABASE]
-        command("mariadb", [*login, "-e", "; ".join(statements)], database)
+        run_client_program("mariadb", [*login, "-e", "; ".join(statements)], database)
 
 
-def _input(database: PostgresServer | MariadbServer) -> Path:
+def _input(database: DebianPostgres | DebianMariadb) -> Path:
     return database.home / "input"

@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.host import programs
-from tierwise.host.users import give
-from tierwise.lab.validation.clients.base import Client, Load, finished
-from tierwise.lab.validation.servers.library import Library
+from tierwise.host.users import give_ownership
+from tierwise.lab.validation.clients.validation_client import (
+    ClientLoad,
+    ValidationClient,
+    wait_for_client_program,
+)
+from tierwise.lab.validation.servers.embedded_library import EmbeddedLibrary
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Role
 
@@ -37,7 +41,7 @@ INSERT INTO account SELECT i, 0, printf('%080d', i) FROM n;
 """
 
 
-class SqliteShell(Client[Library]):
+class SqliteShell(ValidationClient[EmbeddedLibrary]):
     """``journal`` is ``wal`` or ``delete``, ``synchronous`` ``full`` or ``normal``.
 
     ``scale`` counts accounts, in thousands.
@@ -51,57 +55,57 @@ class SqliteShell(Client[Library]):
     of_data: ClassVar = ("journal", "scale")  # the file stores the journal mode
     choices: ClassVar = {"journal": ["wal", "delete"], "synchronous": ["full", "normal"]}
 
-    def prepare(self, database: Library) -> None:
+    def prepare(self, database: EmbeddedLibrary) -> None:
         """Make and fill two tables."""
         rows = 1000 * self.number("scale")
         made = _MAKE.format(journal=self.text("journal"), rows=rows)
         script = database.input_file("make.sql", made)
         self._shell(database, [f".read {script}"])
 
-    def warm_up(self, database: Library, seconds: float) -> None:  # noqa: ARG002  (the base class's)
+    def warm_up(self, database: EmbeddedLibrary, seconds: float) -> None:  # noqa: ARG002  (the base class's)
         """Fill the write-ahead log once."""
         with _unrecorded(database):
             self._feed(database, math.inf, _LOG_FULL_AFTER)
 
-    def run(self, database: Library, seconds: float) -> Load:
+    def run(self, database: EmbeddedLibrary, seconds: float) -> ClientLoad:
         """Feed transactions for a time and count those in the database."""
         before = self._count(database)
         elapsed_s = self._feed(database, seconds)
         done = self._count(database) - before
         if not done:
             raise TierwiseError("sqlite3 finished no transaction", "give it more time")
-        return Load(elapsed_s, done)
+        return ClientLoad(elapsed_s, done)
 
-    def _feed(self, database: Library, seconds: float, most: float = math.inf) -> float:
+    def _feed(self, database: EmbeddedLibrary, seconds: float, most: float = math.inf) -> float:
         """Run transactions for a time, or a number of them; give the time that it took."""
         pipe, log = database.outer / "pipe", database.outer / "sqlite3.out"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe, mode=0o600)
-        give(pipe, database.user)
+        give_ownership(pipe, database.user)
         process = database.launch(
             [pipe, programs.program_path(self.program), "-bail", *_KEEP_LOG, _file(database)], log, _FROM_PIPE
         )
-        feeder = _Feeder(pipe, self, seconds, most)
+        feeder = _StatementFeeder(pipe, self, seconds, most)
         try:
             began_s = time.monotonic()
             feeder.start()
-            finished("sqlite3", process, log)
+            wait_for_client_program("sqlite3", process, log)
             return time.monotonic() - began_s
         finally:
             feeder.join()
 
-    def _count(self, database: Library) -> int:
+    def _count(self, database: EmbeddedLibrary) -> int:
         return int(self._shell(database, ["SELECT count(*) FROM history;"]).split()[-1])
 
-    def _shell(self, database: Library, commands: list[str]) -> str:
+    def _shell(self, database: EmbeddedLibrary, commands: list[str]) -> str:
         log = database.outer / "shell.out"
         argv: list[str | Path] = [programs.program_path(self.program), *_KEEP_LOG, _file(database), *commands]
         with _unrecorded(database):
-            return finished("sqlite3", database.launch(argv, log), log)
+            return wait_for_client_program("sqlite3", database.launch(argv, log), log)
 
 
 @contextmanager
-def _unrecorded(database: Library) -> Iterator[None]:
+def _unrecorded(database: EmbeddedLibrary) -> Iterator[None]:
     """Nobody is told of programs that are started meanwhile."""
     on_started, database.on_started = database.on_started, lambda _: None
     try:
@@ -110,7 +114,7 @@ def _unrecorded(database: Library) -> Iterator[None]:
         database.on_started = on_started
 
 
-class _Feeder(threading.Thread):
+class _StatementFeeder(threading.Thread):
     """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
 
     def __init__(self, pipe: Path, client: SqliteShell, seconds: float, most: float) -> None:
@@ -140,5 +144,5 @@ class _Feeder(threading.Thread):
         )
 
 
-def _file(database: Library) -> Path:
+def _file(database: EmbeddedLibrary) -> Path:
     return database.directory(Role.DATA) / "bench.db"

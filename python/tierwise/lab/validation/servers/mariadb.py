@@ -8,14 +8,14 @@ from typing import Any
 
 from tierwise.host.users import server_user
 from tierwise.lab.engines.mariadb import server
-from tierwise.lab.engines.mariadb.binaries import installed
+from tierwise.lab.engines.mariadb.binaries import installed_mariadb
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
-from tierwise.lab.validation.servers.base import (
+from tierwise.lab.validation.servers.case_database import (
     CLIENT,
     DATABASE,
     INSTALL_TIMEOUT_S,
-    Server,
-    caller,
+    CaseServer,
+    calling_account,
     copy_files,
 )
 from tierwise.model.extras import pymysql
@@ -25,16 +25,16 @@ _LOG = "ib_logfile0"
 _FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
 
 
-class MariadbServer(Server, server.MariadbServer):
+class DebianMariadb(CaseServer, server.MariadbServer):
     """The redo log and temporary files have directories of their own by settings."""
 
     engine = "mariadb"
     studied = MariadbEngine
-    installation = staticmethod(installed)
+    installation = staticmethod(installed_mariadb)
 
     def __init__(self, settings: Mapping[str, str], *, binary_log: bool = False) -> None:
         self.settings = self.checked(settings)  # before a home is made
-        super().__init__(self.engine, installed(), server_user())
+        super().__init__(self.engine, installed_mariadb(), server_user())
         self._binary_log = {"log-bin": "binlog", "server-id": "1"} if binary_log else {}
         self._log = self._temp = Path()
 
@@ -42,7 +42,7 @@ class MariadbServer(Server, server.MariadbServer):
         """Run mariadb-install-db."""
         self._log = self._temp = self.data
         own = {name: value for name, value in self.settings.items() if name.startswith("innodb")}
-        self.install(self.data, own, [f"--auth-root-socket-user={caller()}"], INSTALL_TIMEOUT_S)
+        self.install(self.data, own, [f"--auth-root-socket-user={calling_account()}"], INSTALL_TIMEOUT_S)
 
     def finish_template(self) -> None:
         """Nothing is left to do."""
@@ -89,4 +89,4 @@ class MariadbServer(Server, server.MariadbServer):
 
     def connect(self) -> pymysql.Connection[Any]:
         """A session of root, without a schema; only the account that tierwise runs as can open it."""
-        return pymysql.connect(unix_socket=str(self.socket), user=caller(), autocommit=True)
+        return pymysql.connect(unix_socket=str(self.socket), user=calling_account(), autocommit=True)

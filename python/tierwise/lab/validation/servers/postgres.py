@@ -10,14 +10,14 @@ from pathlib import Path
 from tierwise.capture.sql_session import Dsn
 from tierwise.host.users import server_user
 from tierwise.lab.engines.postgres import server
-from tierwise.lab.engines.postgres.binaries import system
+from tierwise.lab.engines.postgres.binaries import system_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
-from tierwise.lab.validation.servers.base import (
+from tierwise.lab.validation.servers.case_database import (
     CLIENT,
     DATABASE,
     INSTALL_TIMEOUT_S,
-    Server,
-    caller,
+    CaseServer,
+    calling_account,
     copy_files,
 )
 from tierwise.model.placement import Role
@@ -33,16 +33,16 @@ local {DATABASE} {CLIENT} trust
 _FIXED = {"unix_socket_permissions": "0700", "log_min_messages": "fatal", "logging_collector": "off"}
 
 
-class PostgresServer(Server, server.PostgresServer):
+class DebianPostgres(CaseServer, server.PostgresServer):
     """The log and temporary files can be placed separately, through links from the data directory."""
 
     engine = "postgres"
     studied = PostgresEngine
-    installation = staticmethod(system)
+    installation = staticmethod(system_postgres)
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self.settings = self.checked(settings)  # before a home is made
-        super().__init__(self.engine, system(), server_user())
+        super().__init__(self.engine, system_postgres(), server_user())
 
     @property
     def superuser_dsn(self) -> str:
@@ -62,7 +62,7 @@ class PostgresServer(Server, server.PostgresServer):
         """Put the selected tables and indexes into a tablespace inside the cluster; write a checkpoint."""
         if self.selected:
             dsn = f"{self._address(_SUPERUSER, DATABASE)} {server.CATALOGUE_ONLY}"
-            with contextlib.closing(self.session(lambda: server.connect(dsn))) as session:
+            with contextlib.closing(self.session(lambda: server.connect_autocommit(dsn))) as session:
                 session.query("SET allow_in_place_tablespaces = on")
                 session.query("CREATE TABLESPACE selected LOCATION ''")
                 for relation in self.selected:
@@ -79,7 +79,7 @@ class PostgresServer(Server, server.PostgresServer):
 
     def start(self) -> None:
         """Start it; the files of access are out of the server's own reach."""
-        access = {"hba_file": _ACCESS, "ident_file": f'tierwise "{caller()}" {_SUPERUSER}\n'}
+        access = {"hba_file": _ACCESS, "ident_file": f'tierwise "{calling_account()}" {_SUPERUSER}\n'}
         settings = {
             **_FIXED,
             "unix_socket_directories": str(self.home),
