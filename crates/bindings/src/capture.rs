@@ -139,6 +139,18 @@ pub fn require_first(py: Python<'_>, pid: i32, program: &str) -> PyResult<()> {
     refused.map_err(|error| tierwise_error_of(py, &error))
 }
 
+/// Refuses a process to whose files the kernel's paths do not lead.
+#[pyfunction]
+pub fn require_visible_files(
+    py: Python<'_>,
+    pid: i32,
+    rules: &PyRules,
+    root: PathBuf,
+) -> PyResult<()> {
+    let refused = py.detach(|| tierwise_recorder::require_visible_files(pid, &rules.0, &root));
+    refused.map_err(|error| tierwise_error_of(py, &error))
+}
+
 /// Root of a process's files as seen by this process.
 #[pyfunction]
 pub fn process_root(py: Python<'_>, pid: i32) -> PathBuf {
@@ -212,6 +224,12 @@ pub fn settings_of(
     root: PathBuf,
 ) -> BTreeMap<String, String> {
     py.detach(|| tierwise_recorder::server_settings(pid, &rules.0, &root))
+}
+
+/// What its files say of a server that answers leave out.
+#[pyfunction]
+pub fn server_warnings(py: Python<'_>, pid: i32, rules: &PyRules, root: PathBuf) -> Vec<String> {
+    py.detach(|| tierwise_recorder::server_warnings(pid, &rules.0, &root))
 }
 
 /// What a program is by its name; none if the name says nothing.

@@ -25,9 +25,14 @@ mod _core {
     #[pymodule_export]
     use super::capture::{
         PyExtents, client_kind, clients_seen, devices_of, engine_of_processes, first_processes,
-        layers_under, memory_limit_bytes, path_within, process_root, require_first, server_of,
-        servers_listed, servers_of, settings_of, socket_peers,
+        layers_under, memory_limit_bytes, path_within, process_root, require_first,
+        require_visible_files, server_of, server_warnings, servers_listed, servers_of, settings_of,
+        socket_peers,
     };
+
+    /// Said of a server that is a standby.
+    #[pymodule_export]
+    const STANDBY: &str = tierwise_recorder::STANDBY;
 
     #[pymodule_export]
     use super::confine::confine;

@@ -35,9 +35,9 @@ pub use database::clients::{
 pub use database::rules::parse_role_by_path;
 pub use database::servers::{
     DatabaseServer, WantedDatabase, engine_of_processes, process_root, require_first_process,
-    server_list_text,
+    require_visible_files, server_list_text,
 };
-pub use database::settings::{roles_by_settings, server_settings};
+pub use database::settings::{STANDBY, roles_by_settings, server_settings, server_warnings};
 pub use host::block_layer::{BlockLayer, EmulatedPartition};
 pub use host::devices::DiscoveredDevices;
 pub use host::files::{CachedFileExtents, RoleLookup, role_of_content};

@@ -8,7 +8,7 @@ use tierwise_recording::{About, Role};
 
 use crate::UserError;
 use crate::database::servers::{FoundDatabase, WantedDatabase};
-use crate::database::settings::server_settings;
+use crate::database::settings::{server_settings, server_warnings};
 use crate::host::devices::DiscoveredDevices;
 use crate::host::machine;
 use crate::output::{self, UnfinishedRecording};
@@ -67,7 +67,11 @@ fn record_target(
         engine_version: server.version,
         settings: server_settings(target.pid, &target.rules, &target.root),
         machine: machine::describe_machine(target.pid),
-        warnings: target.rules.warnings(true),
+        warnings: [
+            target.rules.warnings(true),
+            server_warnings(target.pid, &target.rules, &target.root),
+        ]
+        .concat(),
         ..About::default()
     };
     let subject = RecordedDatabase {

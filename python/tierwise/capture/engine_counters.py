@@ -35,9 +35,8 @@ SqlSession = PostgresSession | MysqlSession
 SESSIONS: Mapping[str, type[SqlSession]] = {"postgresql": PostgresSession, "mysql": MysqlSession}
 """Kind of a DSN -> its sessions."""
 _CONTROL_FILE = "global/pg_control"
-_CONTROL = struct.Struct("=Q8xi")
-"""``ControlFileData`` of PostgreSQL: system identifier, two versions, ``DBState``."""
-_IN_ARCHIVE_RECOVERY = 5
+_SYSTEM = struct.Struct("=Q")
+"""Beginning of ``ControlFileData`` of PostgreSQL: the system identifier."""
 _NUMBER_INSIDE = re.compile(r"^NSpid:.*\s(\d+)$", re.MULTILINE)
 _NOT_VERIFIED = (
     "whether the DSN is of the recorded server could not be verified: neither the connection nor the server "
@@ -220,26 +219,14 @@ def _thread_ids_in_namespace(pids: Iterable[int]) -> set[int]:
 
 
 def _system_identifier_of(target: RecordingTarget) -> str | None:
-    """System identifier of the recorded PostgreSQL."""
-    control = _control_file_of(target)
-    return None if control is None else str(control[0])
-
-
-def is_standby(target: RecordingTarget) -> bool:
-    """Whether the recorded PostgreSQL replays the log of another server."""
-    control = _control_file_of(target)
-    return control is not None and control[1] == _IN_ARCHIVE_RECOVERY
-
-
-def _control_file_of(target: RecordingTarget) -> tuple[int, int] | None:
-    """System identifier and state by the control file of the recorded PostgreSQL."""
+    """System identifier of the recorded PostgreSQL, by its control file."""
     pids = target.processes()
     if not pids or target.rules.counters != "postgresql":
         return None
     try:
         directory = Path(f"/proc/{pids[0]}/cwd").readlink()
         control = _core.path_within(target.root, directory / _CONTROL_FILE)
-        system, state = _CONTROL.unpack_from(read_bytes(control, "", in_folder=True))
-        return system, state
+        (system,) = _SYSTEM.unpack_from(read_bytes(control, "", in_folder=True))
+        return str(system)
     except (OSError, TierwiseError, struct.error):
         return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from tierwise import _core
 from tierwise.capture.postgres_names import RELATIONS_SQL, numbered_databases, unnamed_databases_note
 from tierwise.capture.postgres_waits import postgres_session_state
 from tierwise.capture.sql_session import (
@@ -24,9 +25,6 @@ from tierwise.model.placement import Role
 from tierwise.recording.buffer_content import MOST_FILES, BufferContent, BufferedFile
 
 APPLICATION = "tierwise observe"
-STANDBY = (
-    "the server is a standby: answers leave its replay of the log out, which may fall behind on a slow device"
-)
 _CONNECT_S = 5
 _OLDEST, _STAT_WAL, _STAT_IO, _CHECKPOINTER, _WAL_IN_STAT_IO = 110_000, 140_000, 160_000, 170_000, 180_000
 _LEADERS, _COUNTED_WORKERS = 130_000, 180_000
@@ -325,7 +323,7 @@ class PostgresSession:
         further, self.limits = observation_statements(self._number, self.version)
         self._views += further
         if standby:
-            self.limits.append(STANDBY)
+            self.limits.append(_core.STANDBY)
 
     def look(self, delay_s: float) -> SessionSample:
         """Client sessions ``delay_s`` from now."""

@@ -17,9 +17,8 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise._core import Rules
-from tierwise.capture.engine_counters import EngineCounters, is_standby
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.postgres_names import RelationNames, read_names_as_server_user
-from tierwise.capture.postgres_session import STANDBY
 from tierwise.capture.schedule import BurstSchedule
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import (
@@ -222,7 +221,7 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "checks": [],
         "warnings": [
             *target.rules.warnings(target.role_of is None),
-            *([STANDBY] if is_standby(target) else []),
+            *(_core.server_warnings(target.pid, target.rules, target.root) if target.pid else []),
         ],
     }
 

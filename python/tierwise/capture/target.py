@@ -16,7 +16,7 @@ from tierwise._core import Rules
 from tierwise.host import cpu
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import DATA, read_text
-from tierwise.model.names import printable, unknown_name_fix
+from tierwise.model.names import unknown_name_fix
 from tierwise.recording import remove_recording
 from tierwise.recording.breakdown import break_down
 
@@ -257,7 +257,7 @@ def target_of_process(pid: int, rules: Rules | None = None, roles: Sequence[str]
     rules = rules or rules_of_program(program, f"--pid: process {pid} ({program})")
     _require_same_engine(rules, program)
     root = _core.process_root(pid)
-    _require_visible_files(pid, rules, root)
+    _core.require_visible_files(pid, rules, root)
     rules = rules_with_roles(rules.on_server(pid, root), roles)
     return RecordingTarget(
         lambda: sorted(cpu.process_tree(pid)),
@@ -268,28 +268,6 @@ def target_of_process(pid: int, rules: Rules | None = None, roles: Sequence[str]
         settings=_core.settings_of(pid, rules, root),
         pid=pid,
     )
-
-
-def _require_visible_files(pid: int, rules: Rules, root: Path) -> None:
-    """Refuse a process to whose files the kernel's paths do not lead: their devices would be others'."""
-    process = Path(f"/proc/{pid}")
-    try:
-        top, directory = (process / "root").readlink(), (process / "cwd").readlink()
-    except OSError:  # it has ended, or is another user's: refused later
-        return
-    if top != Path("/"):
-        raise TierwiseError(
-            f"--pid: process {pid} has the root directory {printable(str(top))} (chroot): where its files "
-            "lie is not known",
-            "run tierwise record within that root, where /proc and /sys are mounted, or tierwise observe",
-        )
-    place = root / directory.relative_to("/")
-    if rules.works_in_data_directory and not (place.exists() and place.samefile(process / "cwd")):
-        raise TierwiseError(
-            f"--pid: the data directory of process {pid} is not what {printable(str(directory))} is now: it "
-            "was removed, or something is mounted over it",
-            "unmount that, or restart the server, then record",
-        )
 
 
 def _require_same_engine(rules: Rules, program: str) -> None:

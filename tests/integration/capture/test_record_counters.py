@@ -10,10 +10,11 @@ import pytest
 
 from support.engine_sessions import root_of
 from support.watched_servers import SECRET, administrator, commit, dsn_of, watched_mariadb, watched_postgres
+from tierwise import _core
 from tierwise.capture import sql_session
-from tierwise.capture.engine_counters import EngineCounters, is_standby
+from tierwise.capture.engine_counters import EngineCounters
 from tierwise.capture.mysql_session import MysqlSession
-from tierwise.capture.postgres_session import STANDBY, PostgresSession
+from tierwise.capture.postgres_session import PostgresSession
 from tierwise.capture.sql_session import SqlReadError
 from tierwise.capture.target import target_of_process
 from tierwise.lab.engines.mariadb.engine import MariadbEngine
@@ -86,14 +87,19 @@ def test_a_login_is_no_transaction(postgres: PostgresEngine) -> None:
 def test_a_standby_is_known(postgres: PostgresEngine) -> None:
     """Its replay of the log is of no client's session."""
     directory = Path(f"/proc/{postgres.server_pid}/cwd").readlink()
-    assert not is_standby(target_of_process(postgres.server_pid or 0))
+
+    def warnings() -> list[str]:
+        target = target_of_process(postgres.server_pid or 0)
+        return _core.server_warnings(target.pid or 0, target.rules, target.root)
+
+    assert not warnings()
     postgres.stop()
     directory.joinpath("standby.signal").touch()
     postgres.start()
-    assert is_standby(target_of_process(postgres.server_pid or 0))
+    assert warnings() == [_core.STANDBY]
     with closing(PostgresSession(dsn_of(postgres, "monitor").text)) as session:
         session.watch()
-        assert STANDBY in session.limits
+        assert _core.STANDBY in session.limits
 
 
 def test_counters_of_a_dropped_database_are_missed(postgres: PostgresEngine) -> None:

@@ -180,6 +180,7 @@ impl FoundDatabase {
             ));
         };
         let root = process_root(pid);
+        require_visible_files(pid, &rules, &root)?;
         let named = roles.iter().cloned();
         let found = settings::roles_by_settings(pid, &rules, &root);
         let first: Vec<_> = named.chain(found).collect();
@@ -223,6 +224,41 @@ pub fn require_first_process(pid: i32, program: &str) -> Result<(), UserError> {
         ),
         format!("give --pid {first}"),
     ))
+}
+
+/// Refuses a process to whose files the kernel's paths do not lead: their devices would be others'.
+///
+/// # Errors
+/// If it is in a chroot, or its data directory is not at its path.
+pub fn require_visible_files(pid: i32, rules: &Rules, root: &Path) -> Result<(), UserError> {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(top) = fs::read_link(process.join("root")) else {
+        return Ok(()); // It has ended, or is another user's: refused later.
+    };
+    if top != Path::new("/") {
+        return Err(UserError::new(
+            format!(
+                "--pid: process {pid} has the root directory {} (chroot): where its files lie is not known",
+                top.display()
+            ),
+            "run tierwise record within that root, where /proc and /sys are mounted, or tierwise observe",
+        ));
+    }
+    let Some(directory) = data_directory(pid, rules) else {
+        return Ok(());
+    };
+    let place = root.join(directory.strip_prefix("/").unwrap_or(&directory));
+    let same = file_identity(place).ok() == file_identity(process.join("cwd")).ok();
+    if !same {
+        return Err(UserError::new(
+            format!(
+                "--pid: the data directory of process {pid} is not what {} is now: it was removed, or something is mounted over it",
+                directory.display()
+            ),
+            "unmount that, or restart the server, then record",
+        ));
+    }
+    Ok(())
 }
 
 /// The only server that works in a directory, which the rules of its engine call its data directory.

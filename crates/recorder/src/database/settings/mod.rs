@@ -26,6 +26,18 @@ const DEEPEST: u32 = 10;
 /// Kept as said or not: its value names hosts.
 const NAMES_HOSTS: &str = "synchronous_standby_names";
 
+/// Said of a server that is a standby.
+pub const STANDBY: &str = "the server is a standby: answers leave its replay of the log out, which may fall behind on a slow device";
+
+/// What its files say of a server that answers leave out.
+#[must_use]
+pub fn server_warnings(pid: i32, rules: &Rules, root: &Path) -> Vec<String> {
+    let is_postgres = rules.counters.as_deref() == Some("postgresql");
+    let directory = data_directory(pid, rules).filter(|_| is_postgres);
+    let standby = directory.is_some_and(|directory| postgres::is_standby(&directory, root));
+    standby.then(|| STANDBY.to_owned()).into_iter().collect()
+}
+
 /// The settings that the rules name, of the server with a pid whose files have that root.
 #[must_use]
 pub fn server_settings(pid: i32, rules: &Rules, root: &Path) -> ServerSettings {

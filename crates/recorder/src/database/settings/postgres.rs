@@ -8,7 +8,12 @@ use tierwise_recording::Role;
 
 use super::{ConfigFiles, ConfigLine, ServerSettings};
 use crate::database::rules::escaped_for_regex;
-use crate::host::paths;
+use crate::host::paths::{self, file_beginning, path_within_root};
+
+/// State of a server in its control file, and where that is. Source: `ControlFileData` in
+/// src/include/catalog/pg_control.h.
+const STATE_OFFSET: usize = 16;
+const IN_ARCHIVE_RECOVERY: u32 = 5;
 
 /// Units of numbers that are written without one. Source: the column `unit` of `pg_settings`.
 const UNITS: [(&str, u64, &str); 10] = [
@@ -45,6 +50,14 @@ pub fn postgres_settings(
         *value = setting_with_unit(name, value);
     }
     settings
+}
+
+/// Whether a server with that data directory replays the log of another one.
+pub fn is_standby(directory: &Path, root: &Path) -> bool {
+    let control = path_within_root(root, &directory.join("global/pg_control"));
+    let bytes = file_beginning(&control, STATE_OFFSET as u64 + 4).unwrap_or_default();
+    let state = bytes.get(STATE_OFFSET..).and_then(<[u8]>::first_chunk);
+    state.is_some_and(|state| u32::from_ne_bytes(*state) == IN_ARCHIVE_RECOVERY)
 }
 
 fn parse_postgres_config(text: &str) -> Vec<ConfigLine> {
@@ -150,6 +163,20 @@ pub fn wal_file_roles(directory: &Path, root: &Path) -> Vec<(String, Role)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_standby_is_known_by_its_control_file() {
+        let data = tempfile::tempdir().unwrap();
+        let directory = data.path();
+        let root = Path::new("/");
+        assert!(!is_standby(directory, root));
+        std::fs::create_dir(directory.join("global")).unwrap();
+        for (state, expected) in [(5_u32, true), (6, false)] {
+            let control = [&[0; STATE_OFFSET][..], &state.to_ne_bytes(), &[5; 400]].concat();
+            std::fs::write(directory.join("global/pg_control"), control).unwrap();
+            assert_eq!(is_standby(directory, root), expected);
+        }
+    }
     use std::fs;
 
     fn words(line: &str) -> Vec<String> {
