@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -330,7 +331,7 @@ class Recording:
         for table in TABLES:
             file = self.path / f"{table}.parquet"
             open_regular(file, _FIX, most_bytes=sys.maxsize, in_folder=True).close()
-            connection.read_parquet(str(file)).create_view(table)
+            connection.read_parquet(glob.escape(str(file))).create_view(table)
         return connection
 
     @contextmanager
