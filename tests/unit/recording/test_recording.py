@@ -34,7 +34,7 @@ def test_tables_can_be_queried(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["r*", "r[12]", "r?"])
 def test_a_folder_s_name_is_no_pattern(name: str, tmp_path: Path) -> None:
-    """The tables of ``r1``, which nobody had checked, were read in place of those of ``r[12]``, or with them."""
+    """The tables of ``r1``, unchecked, were read in place of those of ``r[12]``, or with them."""
     recording = Recording.open(write_recording(tmp_path / name))
     write_recording(tmp_path / "r1", {"threads": ONE_COMMIT["threads"]})
     for table in TABLES:
