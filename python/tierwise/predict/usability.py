@@ -52,8 +52,8 @@ _MOST_OVER = 1.1
 _MOST_SPAN = 2.0
 """The same of the time from the first burst to the last: a shipped recording of a short job has 1.4."""
 _MOST_COST_RATIO = 4.0
-"""Of a rate or a processor time in bursts over that between them, and its inverse. Known ones of 68 lie
-at 0.79 to 1.16 and 0.93 to 1.20; the simulator limits them to 0.6 and 1.67 without a word."""
+"""Of a rate or a processor time in bursts over that between them, and its inverse. In 68 recordings they are
+0.79 to 1.16 and 0.93 to 1.20, where they are known. The simulator limits them without a word."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
 _MOST_PROGRAMS = 3
