@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ from tierwise.model.errors import TierwiseError, os_errors
 from tierwise.model.extras import duckdb
 from tierwise.model.file_lock import claim_folder_lock
 from tierwise.model.input_files import open_regular, parse_as_model
-from tierwise.model.names import resolved_path
+from tierwise.model.names import printable, resolved_path
 from tierwise.model.numbers import percent_text
 from tierwise.model.output_files import make_own_folder
 from tierwise.model.placement import Role
@@ -330,7 +331,13 @@ class Recording:
         for table in TABLES:
             file = self.path / f"{table}.parquet"
             open_regular(file, _FIX, most_bytes=sys.maxsize, in_folder=True).close()
-            connection.read_parquet(str(file)).create_view(table)
+            columns = connection.read_parquet(glob.escape(str(file)))
+            odd = (
+                name for name, kind in zip(columns.columns, columns.types, strict=True) if _is_odd(kind.id)
+            )
+            if name := next(odd, None):
+                raise TierwiseError(f"{file}: column {printable(name)[:40]} is of times or decimals", _FIX)
+            columns.create_view(table)
         return connection
 
     @contextmanager
@@ -345,6 +352,11 @@ class Recording:
         finally:
             if connection is not None:
                 connection.close()
+
+
+def _is_odd(kind: str) -> bool:
+    """Whether the core reads a column's values as whole numbers, and DuckDB as something else."""
+    return kind.startswith(("date", "time", "interval", "decimal"))
 
 
 def redact_recording(path: Path, out: Path) -> None:

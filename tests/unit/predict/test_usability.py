@@ -93,6 +93,13 @@ def test_a_hypervisor_that_takes_processors_is_said() -> None:
     assert usability.reasons == ["the hypervisor gave 13\u00a0% of the processors to other machines"]
 
 
+def test_a_recording_of_the_hypervisor_is_not_usable() -> None:
+    """All processors stolen was a hint, below an advice."""
+    usability = judged(stolen_cpu_share=1.0)
+    assert not usability.usable
+    assert usability.fixes == ["record at another hour"]
+
+
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
     usability = judged(FakeReplay(transactions=0))
     assert usability.usable

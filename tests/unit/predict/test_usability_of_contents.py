@@ -106,6 +106,15 @@ def test_a_count_of_clients_may_differ_by_more(factor: float, usable: bool) -> N
     assert usable or "the client counted" in judgement.reasons[-1]
 
 
+def cost_of(rate_ratio: float, cpu_ratio: float) -> dict[str, float]:
+    """A cost with narrow intervals."""
+    return {
+        name + end: ratio * factor
+        for name, ratio in (("rate_ratio", rate_ratio), ("cpu_ratio", cpu_ratio))
+        for end, factor in (("", 1.0), ("_low", 0.99), ("_high", 1.01))
+    }
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -118,6 +127,12 @@ def test_a_count_of_clients_may_differ_by_more(factor: float, usable: bool) -> N
         {"cost": {"rate_ratio": 1.0, "rate_ratio_low": 2.0, "rate_ratio_high": 0.5}},
         {"cost": {"rate_ratio": -1.0, "rate_ratio_low": -1.0, "rate_ratio_high": -1.0}},
         {"machine": MACHINE | {"memory_bytes": 1}},
+        {"duration_s": 5.0, "bursts": [{"start_ns": n, "end_ns": n + 10**9} for n in (0, 10**9 - 1)]},
+        {"cost": cost_of(100.0, 1.0)},
+        {"cost": cost_of(1e-6, 1.0)},
+        {"cost": cost_of(1.0, 100.0)},
+        {"cost": cost_of(1.0, 1e-9)},
+        {"cost": cost_of(1.0, 1.0) | {"cpu_ratio": -5.0}},
     ],
 )
 def test_fields_that_contradict_each_other_are_not_used(fields: dict[str, Any]) -> None:

@@ -8,14 +8,22 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
 from support.paths import RECORDINGS, ROOT
-from support.recording_factory import COLUMNS, ONE_COMMIT, write_recording
+from support.recording_factory import COLUMNS, ONE_COMMIT, about, write_recording
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
-from tierwise.recording import TABLES, Recording, new_recording_folder, redact_recording, remove_recording
+from tierwise.recording import (
+    TABLES,
+    Recording,
+    RecordingMetadata,
+    new_recording_folder,
+    redact_recording,
+    remove_recording,
+)
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -30,6 +38,29 @@ def test_tables_can_be_queried(tmp_path: Path) -> None:
     connection = Recording.open(write_recording(tmp_path / "r")).connect()
     for table in TABLES:
         assert connection.table(table).fetchall() == ONE_COMMIT[table]
+
+
+@pytest.mark.parametrize("name", ["r*", "r[12]", "r?"])
+def test_a_folder_s_name_is_no_pattern(name: str, tmp_path: Path) -> None:
+    """The tables of ``r1``, unchecked, were read in place of those of ``r[12]``, or with them."""
+    recording = Recording.open(write_recording(tmp_path / name))
+    write_recording(tmp_path / "r1", {"threads": ONE_COMMIT["threads"]})
+    for table in TABLES:
+        assert recording.connect().table(table).fetchall() == ONE_COMMIT[table]
+
+
+@pytest.mark.parametrize("changed", ["make_timestamp_ns(end_ns)", "end_ns::DECIMAL(18, 0)"])
+def test_a_column_of_times_or_decimals_is_refused(changed: str, tmp_path: Path) -> None:
+    """Calls that end in a year rather than at a number of ns ended ``recording export`` with a defect."""
+    path = write_recording(tmp_path / "r")
+    file = str(path / "calls.parquet")
+    calls = duckdb.sql(f"SELECT * REPLACE ({changed} AS end_ns) FROM read_parquet('{file}')").materialize()
+    calls.write_parquet(file)
+    with (
+        pytest.raises(TierwiseError, match="column end_ns is of times or decimals"),
+        Recording(path, RecordingMetadata.model_validate(about())).tables(),
+    ):
+        pass
 
 
 def test_a_sound_recording_has_no_warnings(tmp_path: Path) -> None:
