@@ -498,7 +498,7 @@ def billing_notes(
     notes = []
     if terms.headroom:
         notes.append(
-            f"each new device has {percent_text(terms.headroom)} more space than its files need: file systems "
+            f"each new device has {percent_text(terms.headroom)} more space than its files: file systems "
             "take some, and a log may pass its limit for a time (--headroom)"
         )
     for name in devices:
