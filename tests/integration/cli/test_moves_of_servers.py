@@ -356,7 +356,7 @@ def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
         try:
             typed(as_account(log.there), {}, fails=True, PGDATA=data, NEW="/usr")  # which it may not write
             server.execute("CHECKPOINT")
-            typed(as_account(log.there), SMALL, fails=True, **variables)
+            typed(as_account(f"cd '{new}'\n{log.there}"), SMALL, fails=True, **variables)
             server.execute("CHECKPOINT")  # it was not stopped
             for lines in (log.there, log.back):
                 typed(as_account(f"cd '{new}'\n{lines}"), FULL, fails=True, **variables)
