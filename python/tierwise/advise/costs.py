@@ -31,6 +31,7 @@ from tierwise.device_models.profiles import profile_names as shipped_names
 from tierwise.device_models.profiles import shipped_profile_texts
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import group_by_key, split_names
+from tierwise.model.numbers import percent_text
 from tierwise.model.placement import EVERYTHING, Role, parse_placement
 from tierwise.model.units import SECTOR_BYTES, money_sum
 from tierwise.predict import RECORDED, Predictor, RecordedRun, resolve_device
@@ -43,6 +44,8 @@ from tierwise.results.measurements import StrictModel
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _FACTOR = re.compile(r"\d+(?:\.\d+)?")
 _MOST_PERCENT = 10_000
+HEADROOM = "20%"
+"""Where a user gives none: ext4 has 7 to 10 % for itself and root, and ``max_wal_size`` is no hard limit."""
 _MOST_YEARS = 50
 
 
@@ -493,6 +496,11 @@ def billing_notes(
 ) -> list[str]:
     """What the reader of the costs has to know, as sentences without a full stop."""
     notes = []
+    if terms.headroom:
+        notes.append(
+            f"each new device has {percent_text(terms.headroom)} more space than its files: file systems "
+            "take some, and a log may pass its limit for a time (--headroom)"
+        )
     for name in devices:
         profile = resolve_device(name).profile
         price = terms.prices.of(profile)

@@ -17,7 +17,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, PaymentTerms, advise, advise_day
-from tierwise.advise.costs import parse_recorded_on
+from tierwise.advise.costs import HEADROOM, parse_recorded_on
 from tierwise.advise.verification import ForecastVerification, verify_forecast
 from tierwise.api.arguments import (
     boolean_argument,
@@ -272,7 +272,7 @@ class RecordedRun:
         goal: str | None = None,
         *,
         have: Sequence[str] = (),
-        headroom: str = "",
+        headroom: str = HEADROOM,
         growth: str | float = "",
         years: float = YEARS,
         prices: str | Path | None = None,

@@ -12,6 +12,7 @@ import typer
 from tierwise.advise import Advice, AdviceOptions, DayAdvice, PaymentTerms, advise_day
 from tierwise.advise import advise as advised
 from tierwise.advise.advice import candidate_devices
+from tierwise.advise.costs import HEADROOM
 from tierwise.advise.table_advice import advise_tables
 from tierwise.cli import options as opt
 from tierwise.cli.output import (
@@ -162,7 +163,7 @@ def advise(
     budget: opt.Budget = None,
     goal: opt.GoalText = None,
     may_lose: opt.MayLose = None,
-    headroom: opt.Headroom = "",
+    headroom: opt.Headroom = HEADROOM,
     growth: opt.Growth = "",
     instance: opt.Instances = None,
     grow: opt.Grow = None,
@@ -314,7 +315,7 @@ def serve(
     budget: opt.Budget = None,
     goal: opt.GoalText = None,
     may_lose: opt.MayLose = None,
-    headroom: opt.Headroom = "",
+    headroom: opt.Headroom = HEADROOM,
     growth: opt.Growth = "",
     years: opt.Years = YEARS,
     prices: opt.PricesFile = None,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.advise import AdviceOptions, PaymentTerms
+from tierwise.advise.costs import HEADROOM
 from tierwise.cli import options as opt
 from tierwise.cli.output import (
     FormatOption,
@@ -52,7 +53,7 @@ def print_fleet_advice(
     weights: Annotated[
         Path | None, typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database")
     ] = None,
-    headroom: opt.Headroom = "",
+    headroom: opt.Headroom = HEADROOM,
     growth: opt.Growth = "",
     years: opt.Years = YEARS,
     prices: opt.PricesFile = None,

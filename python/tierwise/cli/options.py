@@ -101,7 +101,10 @@ MayLose = Annotated[
     ),
 ]
 Headroom = Annotated[
-    str, typer.Option("--headroom", metavar="PERCENT", help="free space on each new device, for example 30%")
+    str,
+    typer.Option(
+        "--headroom", metavar="PERCENT", help="free space on each new device, as a share of its files"
+    ),
 ]
 Growth = Annotated[
     str,

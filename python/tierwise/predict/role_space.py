@@ -6,6 +6,7 @@ Assumption: the load goes on at the recorded rate. Sources:
   segment that ``wal_keep_size``, a replication slot or an archiver that fails still needs.
 - MariaDB and MySQL documentation, 'InnoDB System Variables' and 'Binary Log': files of the redo log have
   their full size from the beginning; binary logs stay until they expire.
+- SQLite documentation, 'Write-Ahead Logging': the log has no limit while there is always a reader.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tierwise.results.measurements import StrictModel
 
 _DAY_S = 86_400
 _DEFAULT_MAX_WAL_SIZE = 1 << 30
+_DEFAULT_SEGMENT_SIZE = 16 << 20
 _OFF = frozenset({"", "0", "off", "false", "no"})
 
 
@@ -138,6 +140,8 @@ def _grows_to(role: Role, about: RecordingMetadata, grows_bytes_per_s: float) ->
             return innodb_log_space(about.settings, about.engine), ""
         case (("mariadb" | "mysql"), Role.ARCHIVE):
             return _binary_log(about.settings, grows_bytes_per_s)
+        case "sqlite", Role.LOG:
+            return [], "if a reader never ends"
         case _:
             return [], ""
 
@@ -146,15 +150,23 @@ def _postgres_log(settings: Mapping[str, str]) -> tuple[list[SpacePart], str]:
     most = _size(settings, "max_wal_size")
     if settings and not most.size_bytes:
         most = SpacePart(what="max_wal_size by default", size_bytes=_DEFAULT_MAX_WAL_SIZE)
+    segments = _number(settings, "wal_keep_segments") or 0.0
+    segment_bytes = _size(settings, "wal_segment_size").size_bytes or _DEFAULT_SEGMENT_SIZE
     kept = max(
-        (_size(settings, "wal_keep_size"), _size(settings, "max_slot_wal_keep_size")),
+        (
+            _size(settings, "wal_keep_size"),
+            _size(settings, "max_slot_wal_keep_size"),
+            SpacePart(what="wal_keep_segments", size_bytes=int(segments * segment_bytes)),
+        ),
         key=lambda part: part.size_bytes,
     )
     parts = [part for part in (most, kept) if part.size_bytes > 0]
+    if not settings:
+        return parts, "if its settings, which are not known, let it grow"
     stops = []
     if settings.get("archive_mode", "off").lower() not in _OFF:
         stops.append("archiving stops")
-    if settings.get("max_slot_wal_keep_size") == "-1":
+    if settings.get("max_slot_wal_keep_size", "-1").startswith("-"):
         stops.append("the reader of a replication slot stops")
     return parts, f"if {' or '.join(stops)}" if stops else ""
 
@@ -178,7 +190,7 @@ def innodb_log_space(settings: Mapping[str, str], engine: str) -> list[SpacePart
 def _binary_log(settings: Mapping[str, str], written_bytes_per_s: float) -> tuple[list[SpacePart], str]:
     seconds, days = (_number(settings, name) for name in ("binlog_expire_logs_seconds", "expire_logs_days"))
     if seconds is None and days is None:
-        return [], ""
+        return [], "unless binary logs expire"
     kept_s = (seconds or 0.0) or (days or 0.0) * _DAY_S
     if kept_s == 0:
         return [], "since binary logs never expire"

@@ -24,7 +24,7 @@ fits() (
     to="$1" && shift && test -w "$to" || exit
     free=$(df -Pk "$to" | sed -n 's/.* \\([0-9][0-9]*\\)  *[0-9][0-9]*% .*/\\1/p')
     need=$(du -ckH "$@" | tail -n 1 | cut -f 1)
-    test "$need" -lt "$free"
+    test "$need" -lt "$free" && test "${most:-0}" -lt "$free"
 ) 2>/dev/null"""
 
 

@@ -162,6 +162,8 @@ def no_servers(tmp_path: Path) -> Path:
     for name in ("pg_ctl", "systemctl"):
         (folder / name).write_text('#!/bin/sh\n[ "$1" != stop ] || kill $(cat "${0%/*}/pid")\n')
         (folder / name).chmod(0o755)
+    (folder / "postgres").write_text("#!/bin/sh\necho 1\n")
+    (folder / "postgres").chmod(0o755)
     return folder
 
 

@@ -49,6 +49,8 @@ It starts like one of ``Type=notify``: a server that gets SIGTERM before it is r
 """
 FULL = {"df": "#!/bin/sh\necho '/dev/a b  100  90  10  90% /new'"}
 """A device with 10 KiB free: the server must not be stopped for what does not fit."""
+SMALL = {"df": "#!/bin/sh\necho '/dev/a b  1000000  100000  900000  10% /new'"}
+"""A device with room for the log as it is, and not for one of max_wal_size = 1GB."""
 _SPACES = """
     SELECT c.relname, coalesce(t.spcname, 'pg_default')
     FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace
@@ -354,6 +356,8 @@ def test_a_log_moves_to_a_path_that_begins_at_the_working_directory() -> None:
         try:
             typed(as_account(log.there), {}, fails=True, PGDATA=data, NEW="/usr")  # which it may not write
             server.execute("CHECKPOINT")
+            typed(as_account(f"cd '{new}'\n{log.there}"), SMALL, fails=True, **variables)
+            server.execute("CHECKPOINT")  # it was not stopped
             for lines in (log.there, log.back):
                 typed(as_account(f"cd '{new}'\n{lines}"), FULL, fails=True, **variables)
                 server.execute("CHECKPOINT")

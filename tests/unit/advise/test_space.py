@@ -33,6 +33,8 @@ def space_of(role: Role, engine: str, settings: dict[str, str], **more: Any) -> 
         ({"max_wal_size": "2048MB", "wal_keep_size": "512MB"}, 2 * GIB + 512 * MIB),
         ({"max_wal_size": "1GB", "wal_keep_size": "1GB", "max_slot_wal_keep_size": "3GB"}, 4 * GIB),
         ({"max_wal_size": "1GB", "max_slot_wal_keep_size": "-1"}, GIB),
+        ({"max_wal_size": "1GB", "wal_keep_segments": "64"}, 2 * GIB),
+        ({"max_wal_size": "1GB", "wal_keep_segments": "64", "wal_segment_size": "32MB"}, 3 * GIB),
         ({"fsync": "on"}, GIB),
         ({"max_wal_size": "9" * 5000}, GIB),
         ({"max_wal_size": "9" * 400 + "TB"}, GIB),
@@ -65,7 +67,8 @@ def test_redo_logs_have_their_whole_size(engine: str, settings: dict[str, str], 
         ({"expire_logs_days": "2.0", "max_binlog_size": "1G"}, 2_000_000 * 2 * DAY_S + GIB, ""),
         ({"binlog_expire_logs_seconds": "0"}, 16 * MIB, "since binary logs never expire"),
         ({"binlog_expire_logs_seconds": "0", "expire_logs_days": "1"}, 2_000_000 * DAY_S, ""),
-        ({}, 16 * MIB, ""),
+        ({}, 16 * MIB, "unless binary logs expire"),
+        ({"sync_binlog": "1"}, 16 * MIB, "unless binary logs expire"),
     ],
 )
 def test_binary_logs_stay_until_they_expire(
@@ -80,8 +83,10 @@ def test_binary_logs_stay_until_they_expire(
 @pytest.mark.parametrize(
     ("settings", "unlimited"),
     [
-        ({"archive_mode": "on"}, "if archiving stops"),
-        ({"archive_mode": "off"}, ""),
+        ({"archive_mode": "on", "max_slot_wal_keep_size": "1GB"}, "if archiving stops"),
+        ({"archive_mode": "off", "max_slot_wal_keep_size": "1GB"}, ""),
+        ({"max_wal_size": "1GB"}, "if the reader of a replication slot stops"),
+        ({}, "if its settings, which are not known, let it grow"),
         ({"max_slot_wal_keep_size": "-1"}, "if the reader of a replication slot stops"),
         (
             {"archive_mode": "always", "max_slot_wal_keep_size": "-1"},
@@ -91,6 +96,10 @@ def test_binary_logs_stay_until_they_expire(
 )
 def test_what_lets_a_log_grow_is_named(settings: dict[str, str], unlimited: str) -> None:
     assert space_of(Role.LOG, "postgres", settings).unlimited == unlimited
+
+
+def test_a_log_of_sqlite_grows_while_it_is_read() -> None:
+    assert space_of(Role.LOG, "sqlite", {"journal_mode": "wal"}).unlimited == "if a reader never ends"
 
 
 def test_what_the_engine_counts_goes_before_what_is_written() -> None:
@@ -110,7 +119,14 @@ def of_log(devices: list[str], terms: PaymentTerms | None = None, **fields: Any)
     return made, advise(made, AdviceOptions(devices, terms=terms or PaymentTerms()))
 
 
-SAID = {"settings": {"max_wal_size": "20GB", "archive_mode": "on", "wal_keep_size": "1GB"}}
+SAID = {
+    "settings": {
+        "max_wal_size": "20GB",
+        "archive_mode": "on",
+        "wal_keep_size": "1GB",
+        "max_slot_wal_keep_size": "1GB",
+    }
+}
 
 
 def test_a_log_is_billed_for_what_it_may_need_and_says_when_it_is_full() -> None:

@@ -314,6 +314,16 @@ def test_headroom_is_in_the_sizes() -> None:
     assert made and roomy and roomy.needed_bytes[Role.LOG] == 1.5 * made.needed_bytes[Role.LOG]
 
 
+def test_a_volume_has_room_for_more_than_its_files_without_a_headroom_given() -> None:
+    """A log of max_wal_size = 1GB got a volume of 1 GiB, less what its file system takes."""
+    asked = ["advise", str(EXAMPLE), "--devices", "gp3", "--seeds", "2", "--emit", "cnpg"]
+    exact, roomy = (
+        max(int(size) for size in re.findall(r'"(\d+)Gi"', RUNNER.invoke(app, [*asked, *more]).stdout))
+        for more in (["--headroom", "0%"], [])
+    )
+    assert roomy >= 1.2 * exact
+
+
 @pytest.mark.parametrize("emit", ["cnpg", "terraform", "ansible", "fio"])
 def test_the_command_prints_the_file_alone_or_writes_it(emit: str, tmp_path: Path) -> None:
     asked = ["advise", str(EXAMPLE), "--devices", "nvme-dc,gp3", "--seeds", "2", "--emit", emit]

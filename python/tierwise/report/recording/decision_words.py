@@ -185,10 +185,11 @@ def space_sentences(advice: Advice) -> list[str]:
         for space in spaces
         if space.parts and space.size_bytes > space.now_bytes
     ]
+    failure = "writes fail" if advice.run.engine == "sqlite" else "the server stops"
     return growing + [
         f"{capitalized(filling.when)}, {ROLE_NAMES[filling.role]} fills the free "
         f"{numbers.size_text(filling.free_bytes)} of {filling.device} after "
-        f"{_span(filling.full_after_s)} at the predicted rate, and the server stops."
+        f"{_span(filling.full_after_s)} at the predicted rate, and {failure}."
         for filling in advice.filling
     ]
 
