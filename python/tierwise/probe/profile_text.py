@@ -306,8 +306,8 @@ class MeasurementOrigin:
     def source(self, what: str) -> str:
         """The source of one number."""
         return (
-            f"measured: tierwise device probe of {self.path} on {self.date}, host {self.host}, Linux {self.kernel}, "
-            f"{self.repeats} repeats: {what}"
+            f"measured: tierwise device probe of {self.path} on {self.date}, host {self.host}, "
+            f"Linux {self.kernel}, {self.repeats} repeats: {what}"
         )
 
     def capacity(self, span_bytes: int) -> Number:
