@@ -1,4 +1,4 @@
-"""Kill ``run``, ``record``, ``disk`` and ``probe`` at random moments: is anything left, or a run lost?
+"""Kill ``study run``, ``record``, ``disk`` and ``device probe`` at random: is anything left, or a run lost?
 
 ``python benchmarks/kills.py --count 1000`` takes an hour on two cores. It needs root, and nothing else of
 tierwise's may run meanwhile. Each kill is a line of ``--out``; called again, it goes on there. After each

@@ -100,7 +100,7 @@ def device_durability(placement: Mapping[Role, str], engine: str | None = None) 
 
 def _durability_of_device(device: str, roles: list[Role], engine: str | None) -> DeviceDurability:
     if device == RECORDED:
-        fact = "the recorded device: its cache was not looked at; tierwise probe checks its flush"
+        fact = "the recorded device: its cache was not looked at; tierwise device probe checks its flush"
         return DeviceDurability(device=device, roles=roles, write_cache=None, fact=fact, source="", cuts=[])
     profile = resolve_device(device).profile
     return DeviceDurability(

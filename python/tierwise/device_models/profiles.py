@@ -138,7 +138,7 @@ class DeviceProfile:
                 for key in _MEDIUM_TIMES
                 if isinstance(times.get(key), int | float)
                 and 0 < times[key] < _LEAST_MEDIUM_US
-                and not self.sources.get(key, "").startswith("measured: tierwise probe")
+                and not self.sources.get(key, "").startswith("measured: tierwise")
             ),
         ]
 

@@ -20,7 +20,7 @@ def disk_profile_text(fit: DiskFit, origin: MeasurementOrigin, queue_depth: int)
     """Profile of a hard disk of the file system's or device's size, extrapolated from the probed span."""
     return profile_text(
         "hdd",
-        f"measured by tierwise probe at {origin.device}: {fit.rpm.estimate:,.0f} rpm",
+        f"measured by tierwise device probe at {origin.device}: {fit.rpm.estimate:,.0f} rpm",
         {},
         flags={"write_cache": fit.write_cache},
         zones=_zones(fit, origin.capacity_bytes),
@@ -230,7 +230,9 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
             round_measurement(max(longer_us, 0.0)),
             origin.source(f"mean {appended}, flush_us and program_us, off the core"),
         )
-    summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
+    summary = (
+        f"measured by tierwise device probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
+    )
     flags = {"power_loss_protection": protected and cached}
     if write_back:
         flags["reports_write_back"] = True
@@ -274,7 +276,7 @@ def memory_profile_text(fit: FlashFit, origin: MeasurementOrigin, *, lasting: bo
         "link_mb_per_s": _link(link_mb_per_s, "reads or writes", origin),
     }
     flags = {"ephemeral": False} if lasting else {}
-    return profile_text("ram", f"measured by tierwise probe at {origin.device}", numbers, flags=flags)
+    return profile_text("ram", f"measured by tierwise device probe at {origin.device}", numbers, flags=flags)
 
 
 MB = 1_000_000
@@ -304,8 +306,8 @@ class MeasurementOrigin:
     def source(self, what: str) -> str:
         """The source of one number."""
         return (
-            f"measured: tierwise probe of {self.path} on {self.date}, host {self.host}, Linux {self.kernel}, "
-            f"{self.repeats} repeats: {what}"
+            f"measured: tierwise device probe of {self.path} on {self.date}, host {self.host}, "
+            f"Linux {self.kernel}, {self.repeats} repeats: {what}"
         )
 
     def capacity(self, span_bytes: int) -> Number:
@@ -345,7 +347,7 @@ def profile_text(
     """TOML of a profile."""
     top: dict[str, Scalar] = {"kind": kind, "summary": summary}
     top |= {key: value for key, (value, _) in numbers.items()} | dict(flags or {})
-    lines = ["# Written by tierwise probe.", *_assignments(top)]
+    lines = ["# Written by tierwise device probe.", *_assignments(top)]
     if zones:
         lines += ["zones = [", *(f"  {{ {', '.join(_assignments(zone))} }}," for zone in zones), "]"]
     for name, table in (tables or {}).items():

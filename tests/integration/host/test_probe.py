@@ -78,7 +78,7 @@ def test_profile_is_accepted_and_names_its_measurements(report: ProbeReport, tmp
         "of the file system, not of the test file"
     )
     for key, source in profile.sources.items():
-        assert source.startswith(("measured: tierwise probe", "estimated: ")), key
+        assert source.startswith(("measured: tierwise device probe", "estimated: ")), key
     assert any("95 % interval" in source for source in profile.sources.values())
 
 
