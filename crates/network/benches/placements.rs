@@ -1,7 +1,7 @@
 //! How long one placement takes: ten clients for a second, and 32 for as many transactions as a ranking counts, that
 //! commit, on each kind of device. Devices are built anew for each, as they are there.
 //!
-//! The bar of `tierwise predict --all`: 4,096 placements in 5 s on two cores, so 2.4 ms for each with the time of
+//! The bar of `tierwise predict --devices`: 4,096 placements in 5 s on two cores, so 2.4 ms for each with the time of
 //! work that is counted there.
 
 #[expect(dead_code, reason = "the tests use the rest of it")]
@@ -22,7 +22,7 @@ const DEVICES: [&str; 6] = [
     "volume-aws-gp3",
     "zero",
 ];
-/// What `tierwise predict --all` counts of each placement.
+/// What `tierwise predict --devices` counts of each placement.
 const RANKED: u64 = 400;
 
 fn placements(criterion: &mut Criterion) {
