@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise._core import Rules
+from tierwise.capture.control_group import groups_of_process, io_limit_warning, throttled_memory_bytes
 from tierwise.capture.engine_counters import EngineCounters, is_standby
 from tierwise.capture.postgres_names import RelationNames, read_names_as_server_user
 from tierwise.capture.postgres_session import STANDBY
@@ -199,8 +200,9 @@ class RecordingSession:
 
 def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
-    here = doctor.describe_machine()
-    limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
+    here, pids = doctor.describe_machine(), target.processes()
+    groups = [group for pid in pids[:1] for group in groups_of_process(pid)]
+    limits = [*map(_core.memory_limit_bytes, pids[:1]), throttled_memory_bytes(groups)]
     return {
         "format": "tierwise recording",
         "version": 1,
@@ -209,8 +211,8 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "engine_version": target.version,
         "settings": dict(target.settings),
         "machine": {
-            "cores": here.cores,
-            "memory_bytes": min([here.memory_bytes, *limits]),
+            "cores": max(here.cores, *map(_cores_of, pids[:1])),  # the recorder may be pinned to fewer
+            "memory_bytes": min([here.memory_bytes, *(limit for limit in limits if limit is not None)]),
             "processor": here.cpu_model,
             "kernel": here.kernel,
         },
@@ -223,8 +225,17 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "warnings": [
             *target.rules.warnings(target.role_of is None),
             *([STANDBY] if is_standby(target) else []),
+            *io_limit_warning(pids, groups),
         ],
     }
+
+
+def _cores_of(pid: int) -> int:
+    """Number of cores that a process may use by its affinity; 0 if it is gone."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return 0
 
 
 _STANDARD_ERROR = 2
