@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tierwise.model.names import join_words
-from tierwise.model.units import significant_text
+from tierwise.model.units import GIB, significant_text
 
 ROOT = Path("/sys/fs/cgroup")
 _DEVICES = Path("/sys/dev/block")
@@ -27,6 +27,16 @@ def throttled_memory_bytes(groups: Iterable[Path]) -> int | None:
     """Least memory above which the kernel reclaims pages of a group at once (``memory.high``)."""
     texts = (_text(group / "memory.high").strip() for group in groups)
     return min((int(text) for text in texts if text.isdecimal()), default=None)
+
+
+def memory_limit_warning(limit_bytes: int, installed_bytes: int) -> list[str]:
+    """What the memory of a recording is, where a control group leaves less than the machine has."""
+    if limit_bytes >= installed_bytes:
+        return []
+    return [
+        f"the server's control group leaves it {limit_bytes / GIB:,.3g} of {installed_bytes / GIB:,.3g} GiB of "
+        "memory: answers count with these, and more memory is first a higher limit"
+    ]
 
 
 def io_limit_warning(pids: Iterable[int], groups: Iterable[Path]) -> list[str]:

@@ -17,7 +17,12 @@ from typing import Any, Self
 
 from tierwise import _core
 from tierwise._core import Rules
-from tierwise.capture.control_group import groups_of_process, io_limit_warning, throttled_memory_bytes
+from tierwise.capture.control_group import (
+    groups_of_process,
+    io_limit_warning,
+    memory_limit_warning,
+    throttled_memory_bytes,
+)
 from tierwise.capture.engine_counters import EngineCounters, is_standby
 from tierwise.capture.postgres_names import RelationNames, read_names_as_server_user
 from tierwise.capture.postgres_session import STANDBY
@@ -202,7 +207,8 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
     here, pids = doctor.describe_machine(), target.processes()
     groups = [group for pid in pids[:1] for group in groups_of_process(pid)]
-    limits = [*map(_core.memory_limit_bytes, pids[:1]), throttled_memory_bytes(groups)]
+    limits = [*map(_core.memory_limit_bytes, pids[:1]), throttled_memory_bytes(groups), here.memory_bytes]
+    memory_bytes = min(limit for limit in limits if limit is not None)
     return {
         "format": "tierwise recording",
         "version": 1,
@@ -212,7 +218,7 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "settings": dict(target.settings),
         "machine": {
             "cores": max(here.cores, *map(_cores_of, pids[:1])),  # the recorder may be pinned to fewer
-            "memory_bytes": min([here.memory_bytes, *(limit for limit in limits if limit is not None)]),
+            "memory_bytes": memory_bytes,
             "processor": here.cpu_model,
             "kernel": here.kernel,
         },
@@ -225,6 +231,7 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "warnings": [
             *target.rules.warnings(target.role_of is None),
             *([STANDBY] if is_standby(target) else []),
+            *memory_limit_warning(memory_bytes, here.memory_bytes),
             *io_limit_warning(pids, groups),
         ],
     }

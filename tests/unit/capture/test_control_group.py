@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,17 +76,22 @@ def test_the_memory_of_a_recording_is_at_most_that_of_memory_high(
     _write(tmp_path / "memory.high", "67108864\n")
     assert throttled_memory_bytes([tmp_path / "a", tmp_path]) == 64 << 20
     monkeypatch.setattr(record, "groups_of_process", lambda _: [tmp_path])
-    assert _machine()["memory_bytes"] == 64 << 20
+    about = _about()
+    assert about["machine"]["memory_bytes"] == 64 << 20
+    assert "leaves it 0.0625 of the" in str(about["warnings"])
 
 
 def test_a_recorder_on_fewer_cores_than_the_server_counts_those_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1} if pid == 0 else set(range(6)))
-    assert _machine()["cores"] == 6
+    monkeypatch.setattr(record, "groups_of_process", lambda _: [])
+    monkeypatch.setattr(record._core, "memory_limit_bytes", lambda _: None)
+    about = _about()
+    assert about["machine"]["cores"] == 6
+    assert "leaves it" not in str(about["warnings"])
 
 
-def _machine() -> dict[str, int]:
+def _about() -> dict[str, Any]:
     target = RecordingTarget(lambda: [_OWN], load_rules("postgres"))
-    machine: dict[str, int] = record._initial_metadata(target)["machine"]
-    return machine
+    return record._initial_metadata(target)
