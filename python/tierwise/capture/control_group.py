@@ -34,8 +34,8 @@ def memory_limit_warning(limit_bytes: int, installed_bytes: int) -> list[str]:
     if limit_bytes >= installed_bytes:
         return []
     return [
-        f"the server's control group leaves it {limit_bytes / GIB:,.3g} of {installed_bytes / GIB:,.3g} GiB of "
-        "memory: answers count with these, and more memory is first a higher limit"
+        f"the server's control group leaves it {limit_bytes / GIB:,.3g} of {installed_bytes / GIB:,.3g} GiB "
+        "of memory: answers count with these, and more memory is first a higher limit"
     ]
 
 
