@@ -198,8 +198,8 @@ class RecordingSession:
 
 def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
-    here = doctor.describe_machine()
-    limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
+    here, pids = doctor.describe_machine(), target.processes()
+    limits = [*map(_core.memory_limit_bytes, pids[:1]), here.memory_bytes]
     return {
         "format": "tierwise recording",
         "version": 1,
@@ -208,8 +208,8 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "engine_version": target.version,
         "settings": dict(target.settings),
         "machine": {
-            "cores": here.cores,
-            "memory_bytes": min([here.memory_bytes, *limits]),
+            "cores": max(here.cores, *map(_cores_of, pids[:1])),  # the recorder may be pinned to fewer
+            "memory_bytes": min(limit for limit in limits if limit is not None),
             "processor": here.cpu_model,
             "kernel": here.kernel,
         },
@@ -224,6 +224,14 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
             *(_core.server_warnings(target.pid, target.rules, target.root) if target.pid else []),
         ],
     }
+
+
+def _cores_of(pid: int) -> int:
+    """Number of cores that a process may use by its affinity; 0 if it is gone."""
+    try:
+        return len(os.sched_getaffinity(pid))
+    except OSError:
+        return 0
 
 
 _STANDARD_ERROR = 2

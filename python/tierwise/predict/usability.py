@@ -54,6 +54,8 @@ _MOST_SPAN = 2.0
 _MOST_COST_RATIO = 4.0
 """Of a rate or a processor time in bursts over that between them, and its inverse. In 68 recordings they are
 0.79 to 1.16 and 0.93 to 1.20, where they are known. The simulator limits them without a word."""
+_MOST_WAITS_FOR_CORES = 0.10
+"""Share of the sessions' time that waits for a core may take where those are limited: a judgement."""
 MOST_COST = 0.20
 """Share of the rate lost to recording above which there is a remark."""
 _MOST_PROGRAMS = 3
@@ -159,6 +161,7 @@ def judge_usability(predictor: Predictor) -> Usability:
         *([] if predictor.run.from_waits else _of_contradictions(about)),
         *_of_size(predictor),
         *_of_disturbance(about),
+        *_of_core_limit(predictor),
         *_of_contents(predictor),
         *_of_replay(predictor),
     ]
@@ -246,6 +249,17 @@ def _of_disturbance(about: RecordingMetadata) -> Iterator[UsabilityRemark]:
         yield _hint(
             "the bursts do not tell what recording cost: predictions start from the rate within them",
             "record longer, or expect a server that uses all cores to be some 10\u00a0% faster",
+        )
+
+
+def _of_core_limit(predictor: Predictor) -> Iterator[UsabilityRemark]:
+    """Waits for the end of a quota's period, which replays know as waits for a busy core."""
+    machine, waits = predictor.about.machine, predictor.work.observed.shares.get("runnable", 0.0)
+    if machine.core_limit is not None and waits > _MOST_WAITS_FOR_CORES:
+        yield _hint(
+            f"sessions waited for a core in {percent_text(waits)} of their time, and the server may use "
+            f"{machine.core_limit:g} of {machine.cores}",
+            "raise the quota of its control group or its affinity before you buy anything, and record again",
         )
 
 

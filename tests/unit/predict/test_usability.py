@@ -100,6 +100,22 @@ def test_a_recording_of_the_hypervisor_is_not_usable() -> None:
     assert usability.fixes == ["record at another hour"]
 
 
+_SHOWN = {"turns_per_s": 100.0, "transactions_per_s": 100.0}
+
+
+def test_waits_for_cores_below_a_limit_are_of_the_limit() -> None:
+    """With a quota of a tenth of a core, 80 % of the time was "waiting for a core: more cores"."""
+    machine = about().machine.model_dump()
+    waiting = FakeReplay(observed={**_SHOWN, "shares": {"runnable": 0.8, "client": 0.2}})
+    usability = judged(waiting, machine=machine | {"cores": 2, "core_limit": 0.1})
+    assert usability.usable
+    reason = "sessions waited for a core in 80\u00a0% of their time, and the server may use 0.1 of 2"
+    assert usability.reasons == [reason]
+    assert "raise the quota" in usability.fixes[0]
+    assert judged(waiting, machine=machine).reasons == []
+    assert judged(machine=machine | {"cores": 2, "core_limit": 0.1}).reasons == []
+
+
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
     usability = judged(FakeReplay(transactions=0))
     assert usability.usable
