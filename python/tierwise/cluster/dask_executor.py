@@ -117,6 +117,8 @@ _AHEAD_OF_EACH_THREAD = 4
 _DASK_LOG = re.compile(r"distributed(\.|$)")
 _LOOPBACK = "127.0.0.1"
 _SAFE_PATH = "PYTHONSAFEPATH"
+_KEEP_ON_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""For workers, which Ctrl-C in a terminal reaches too: the command ends them, without a traceback of each."""
 _DIES = "each worker that began it died"
 
 
@@ -295,6 +297,7 @@ def _local_cluster(workers: int) -> Iterator[Any]:
             {
                 "distributed.scheduler.http.routes": [],
                 "distributed.worker.http.routes": [],
+                "distributed.worker.preload": [_KEEP_ON_CTRL_C],
                 "temporary-directory": str(folder),
             }
         ),

@@ -125,7 +125,7 @@ def fleet_advice_from_options(
     without = [*left_out, *(outcome for outcome in outcomes if isinstance(outcome, SkippedRecording))]
     if not rows:
         raise _nothing(without)
-    allowed = [options_reaching_goal(row.options) for row in rows]
+    allowed = [row.options[:1] if row.unusable else options_reaching_goal(row.options) for row in rows]
     currency = options.terms.prices.currency
     unbounded = budget is None and instance_rent_per_month([], 1, currency) is None
     knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed], currency)
@@ -226,7 +226,9 @@ def _database(
         unusable=rows.unusable,
         importance=weight.importance,
         must_have_p99_us=weight.goal.bound if weight.goal else None,
-        p99_missed=bool(weight.goal) and not str(allowed[0].verdict).endswith("reached"),
+        p99_missed=bool(weight.goal)
+        and not rows.unusable
+        and not str(allowed[0].verdict).endswith("reached"),
         options=list(allowed),
         chosen=chosen,
     )

@@ -163,8 +163,8 @@ class Packing:
         self._databases, self._costs, self._together = databases, costs, together
         self.limits = limits
         self.packs: list[Pack] = []
-        self.reasons: dict[int, str] = {}
-        """Index of a database -> why it shares no device, from the last try."""
+        self.reasons: dict[tuple[int, str], str] = {}
+        """Index of a database, device -> why it shares none of that kind, from the last try."""
         self.replays = 0
         self._tries: dict[int, int] = {}
         self._refused: list[frozenset[tuple[int, int]]] = []
@@ -213,7 +213,7 @@ class Packing:
                     pack.members, pack.figures = members, logs
                     return True
                 reason = reason or "the others would lose more than it gains"
-            self.reasons[number] = reason
+            self.reasons[number, load.device] = reason
         return False
 
     def leave_single(self, number: int) -> None:
@@ -276,7 +276,8 @@ class Packing:
         """Replay a pack: why it is refused, if it is, and the figures of its members."""
         asked = frozenset(members.items())
         if any(known <= asked for known in self._refused):
-            return self.reasons.get(number, "a smaller set of these was refused"), []
+            device = self._loads(members)[0].device
+            return self.reasons.get((number, device), "a smaller set of these was refused"), []
         if self._tries.get(number, 0) >= MOST_TRIES:
             return f"it was refused on {MOST_TRIES} devices", []
         self._tries[number] = self._tries.get(number, 0) + 1
@@ -417,7 +418,9 @@ def _record(advice: FleetAdvice, packing: Packing, chosen: Sequence[int]) -> Fle
         SeparateLog(
             database=database.name,
             device=load.device,
-            reason=packing.reasons.get(number, "no other log on a device of this kind shares it"),
+            reason=packing.reasons.get(
+                (number, load.device), "no other log on a device of this kind shares it"
+            ),
         )
         for number, database in enumerate(databases)
         if (load := packing.log_device(number, chosen[number])) and number not in shared

@@ -112,7 +112,7 @@ class FleetDatabase(StrictModel):
     unit: str
     """What rates count."""
     unusable: list[str]
-    """Why its recording is not usable and what to do; empty if it is."""
+    """Why its recording is not usable and what to do, so that its files stay; empty if it is."""
     importance: float
     """Factor of its gain."""
     must_have_p99_us: float | None
@@ -120,7 +120,10 @@ class FleetDatabase(StrictModel):
     p99_missed: bool
     """Whether no option is predicted to reach that."""
     options: list[FleetOption]
-    """Those that it may have: the recorded placement, unless its p99 is too high, then others by cost."""
+    """Those that it may have: the recorded placement, unless its p99 is too high, then others by cost.
+
+    An unusable recording has the recorded placement alone.
+    """
     chosen: int
     """Index of the option in the best set."""
 

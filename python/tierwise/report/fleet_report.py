@@ -50,7 +50,7 @@ def unusable_sentences(advice: FleetAdvice) -> list[str]:
     if not bad:
         return []
     names = some_names([database.name for database in bad])
-    first = f"Not usable, so do not act on what is said of them: {names}."
+    first = f"Not usable, so their files stay where they are: {names}."
     return [first, *(f"{database.name}: {'; '.join(database.unusable)}." for database in bad)]
 
 

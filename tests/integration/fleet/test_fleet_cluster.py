@@ -71,6 +71,10 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
+def ignores(number: signal.Signals) -> bool:
+    return signal.getsignal(number) == signal.SIG_IGN
+
+
 def dies(task: tuple[int, Path]) -> int:
     """Ends its worker: number 1 the first time, number 2 each time."""
     number, marks = task
@@ -136,6 +140,10 @@ def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
         (nanny,) = local.workers.values()
         local.sync(nanny.close)
         assert dict(DaskExecutor(client).run(share, [0])) == {0: 1}
+
+
+def test_workers_of_a_local_cluster_leave_ctrl_c_to_the_command(cluster: Executor) -> None:
+    assert list(cluster.run(ignores, [signal.SIGINT])) == [(0, True)]
 
 
 def test_a_local_cluster_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

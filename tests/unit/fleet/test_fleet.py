@@ -311,6 +311,20 @@ def test_a_p99_that_no_placement_reaches_is_named() -> None:
 
 
 @needs_scipy
+@pytest.mark.parametrize("budget", ["10/month", None])
+def test_no_money_goes_to_a_recording_that_is_not_usable(budget: str | None) -> None:
+    bad = database("bad", option(10, 90.0), option(-5, 1.0)).changed(
+        unusable=["the replay is off: record longer"]
+    )
+    weights = FleetWeights({"bad": DatabaseWeight(importance=9, p99="1us")})
+    advice = advised(bad, database("good", option(10, 3.0)), budget=budget, weights=weights)
+    assert chosen(advice) == {"good": ["log"]} and advice.cost_per_month == 10
+    assert advice.gain == pytest.approx(advice.full_gain) and {move.database for move in advice.moves} == {
+        "good"
+    }
+    assert not any(each.p99_missed for each in advice.databases)
+
+
 def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights.toml"
     file.write_text(

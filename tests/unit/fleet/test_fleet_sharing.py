@@ -197,6 +197,15 @@ def test_a_rented_volume_that_is_billed_by_size_is_not_shared() -> None:
     }
 
 
+def test_the_reason_is_that_of_the_device_of_the_set_not_of_a_faster_one_that_was_tried() -> None:
+    slow, fast = logged(0.1, device=GP3, cost=1.0), logged(0.1, cost=30.0, speedup=4.0)
+    fleet = [database("a", logged(0.1)), database("b", logged(0.1)), database("rented", slow, fast)]
+    advice, _ = shared(advised(*fleet, budget="21/month"), most=2)
+    assert advice.sharing and packs(advice) == [["a", "b"]]
+    (separate,) = advice.sharing.separate
+    assert (separate.device, separate.reason) == (GP3, "no other log on a device of this kind shares it")
+
+
 def test_a_database_that_cannot_be_replayed_with_others_is_named() -> None:
     class Torn(OneServer):
         def __call__(self, members: Members) -> list[SharedDatabase]:

@@ -95,7 +95,7 @@ def test_a_fleet_begins_with_it_in_text_and_page(kind: str, monkeypatch: pytest.
     assert isinstance(options, DatabaseOptions) and BAD[kind][2][1:] in options.unusable[0]
     fleet = advised(options, database("shop", option(10, 3.0)))
     first, second, *_ = [block for block in fleet_document(fleet) if isinstance(block, Text)]
-    assert first.text == "Not usable, so do not act on what is said of them: bank."
+    assert first.text == "Not usable, so their files stay where they are: bank."
     assert second.text.startswith("bank: ")
     page = to_html_page(fleet_page(fleet))
     assert "Not usable" in page[page.index("<h1") : page.index("</h1>")]
