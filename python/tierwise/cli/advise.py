@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -353,6 +354,8 @@ def serve(
             server = serve_recordings(
                 ServedRecordings(recordings, options, simulator), simulator, listening, host
             )
+            if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+                signal.signal(signal.SIGHUP, lambda *_: server.stop())  # as uvicorn takes the other signals
             print_text(server.url)
             server.run()
         finally:

@@ -302,17 +302,24 @@ def _local_cluster(workers: int) -> Iterator[Any]:
             }
         ),
     ):
-        cluster = distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host=_LOOPBACK,
-            protocol="tls://",
-            security=distributed.Security.temporary(),
-            dashboard_address=f"{_LOOPBACK}:0",
-            worker_dashboard_address=f"{_LOOPBACK}:0",
-            silence_logs=logging.CRITICAL,
-        )
+        cluster = distributed.LocalCluster.__new__(distributed.LocalCluster)
+        try:
+            cluster.__init__(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host=_LOOPBACK,
+                protocol="tls://",
+                security=distributed.Security.temporary(),
+                dashboard_address=f"{_LOOPBACK}:0",
+                worker_dashboard_address=f"{_LOOPBACK}:0",
+                silence_logs=logging.CRITICAL,
+            )
+        except BaseException:
+            with suppress(Exception):  # it asserts that each worker had started
+                cluster.close(timeout=CONNECT_TIMEOUT_S)
+            cluster.shutdown_on_close = False  # else Dask tries again when Python ends, and prints a trace
+            raise
         replacing = ioloop.PeriodicCallback(lambda: cluster.scale(workers), _REPLACED_EVERY_S * 1000)
         cluster.loop.add_callback(replacing.start)
         try:

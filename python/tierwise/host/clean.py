@@ -42,6 +42,7 @@ def clean() -> list[str]:
     """
     done: list[str] = []
     with ledger.hold_lock():
+        ledger.remove_drafts()
         failures = ledger.damaged_entries()
         for kind, undo in _UNDO.items():
             for entry in ledger.entries(kind):

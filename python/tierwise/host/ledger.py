@@ -30,6 +30,7 @@ from tierwise.model.output_files import make_new_folder, make_own_folder
 Kind = Literal["disk", "process", "limit", "directory"]
 
 _WRITABLE_BY_OTHERS = 0o022
+_DRAFT = re.compile(r"\.(?:disk|process|limit|directory)-.+\.(?P<pid>[0-9]+)-[0-9a-f]{8}")
 _FILE = re.compile(r"(?P<kind>disk|process|limit|directory)-(?P<name>[a-z0-9][A-Za-z0-9_.-]{0,99})\.json")
 
 
@@ -128,7 +129,7 @@ class LedgerEntry:
         self.path.unlink(missing_ok=True)
 
     def _draft(self) -> Path:
-        draft = run_dir() / f".{self.kind}-{self.name}.{secrets.token_hex(4)}"
+        draft = run_dir() / f".{self.kind}-{self.name}.{os.getpid()}-{secrets.token_hex(4)}"
         try:
             with os_errors(self.path, "free space there"):  # one of a full file system names no file
                 draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -173,6 +174,14 @@ def _read_all(pattern: str) -> tuple[list[LedgerEntry], list[TierwiseError]]:
         if entry is not None:
             entries.append(entry)
     return entries, errors
+
+
+def remove_drafts() -> None:
+    """Delete the unfinished entries of processes that were killed while they wrote them."""
+    for path in run_dir().glob(".*"):
+        draft = _DRAFT.fullmatch(path.name)
+        if draft is not None and _start_ticks(int(draft["pid"])) is None:
+            path.unlink(missing_ok=True)
 
 
 def find(kind: Kind, name: str) -> LedgerEntry | None:

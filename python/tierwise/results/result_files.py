@@ -65,14 +65,14 @@ def append_record(path: Path, record: StrictModel, *, brief: bool = False) -> No
 
     A last line cut short by a crash or a full disk is removed first. ``brief`` leaves out defaults.
     """
-    with os_errors(path, "make room, then run it again"):
+    with os_errors(path, "keep that folder, with room, then run it again"):
         append_line(path, record.model_dump_json(exclude_defaults=brief).encode())
 
 
 def replace_results(path: Path, results: Iterable[RunResult]) -> None:
     """Replace the records of a JSON Lines file: a kill or an error leaves the old file or the new one."""
     draft = path.with_suffix(".draft")
-    with os_errors(path, "make room, then resume the study again"):
+    with os_errors(path, "keep that folder, with room, then resume the study again"):
         with open_output_file(draft, "replace") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()

@@ -258,3 +258,30 @@ def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> N
         for process in started:
             process.kill()
             process.wait()
+
+
+_INTERRUPTED_START = """
+import asyncio, os, signal, distributed
+from tierwise.cluster.dask_executor import open_executor
+start = distributed.Nanny.start
+async def interrupted(self):
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(1)
+    return await start(self)
+distributed.Nanny.start = interrupted
+try:
+    with open_executor("local", 1):
+        pass
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_local_cluster_that_is_interrupted_while_it_starts_ends_without_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIERWISE_RUN_DIR", str(tmp_path / "run"))
+    command = [sys.executable, "-c", _INTERRUPTED_START]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    assert not list((tmp_path / "run").glob("*.json"))

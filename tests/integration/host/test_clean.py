@@ -74,6 +74,22 @@ def test_a_dead_owners_processes_and_directories_go(tmp_path: Path) -> None:
     assert clean() == [] and ledger.entries() == []
 
 
+def test_an_entry_that_was_not_finished_goes(own_ledger: Path) -> None:
+    script = """
+        import os, signal
+        from tierwise.host import ledger
+        os.link = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        ledger.make_directory("left")
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    [left] = own_ledger.iterdir()
+    live = left.with_name(left.name.replace(left.suffix, f".{os.getpid()}-00000000"))
+    live.touch()
+    assert clean() == []
+    assert {path.name for path in own_ledger.iterdir()} == {live.name, "lock"}
+
+
 def test_a_process_that_left_its_session_and_environment_is_still_found() -> None:
     process = processes.start("runaway", ["setsid", "env", "-i", "sleep", "100"])
     time.sleep(0.2)

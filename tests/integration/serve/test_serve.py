@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
@@ -269,13 +270,20 @@ def test_a_defect_is_told_without_its_trace(
     assert "secret" not in str(line) and line["error"]["fix"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_it_with_status_0_while_pages_are_made(number: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_it_with_status_0_while_pages_are_made(
+    number: int, capfd: pytest.CaptureFixture[str]
+) -> None:
     with live_server(str(RECORDING), "--devices", "nvme-dc,hdd-7k2,gp3") as started:
-        assert started.get("/").status == 404
         assert started.process
+        waiting = http.client.HTTPConnection(started.host, timeout=60)
+        waiting.request("GET", f"/{started.token}/1/")
+        assert started.get("/").status == 404  # so it has read the request before
         started.process.send_signal(number)
+        assert waiting.getresponse().status in (200, 503)
         assert started.process.wait(60) == 0
+        waiting.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_its_end_answers_who_waits_for_a_page(
