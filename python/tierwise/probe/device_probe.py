@@ -53,7 +53,7 @@ SWEEP = tuple(
 )
 """Sizes and depths in addition to CrystalDiskMark's."""
 
-_SHARES = {"patterns": 0.5, "flush": 0.1, "fit": 0.3, "checks": 0.1}
+_SHARES = {"patterns": 0.5, "flush": 0.07, "fit": 0.35, "checks": 0.08}
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ _QUEUED = "rnd4k-q32t1-read"
 _QUEUE_DEPTHS = (32, 16, 8, 4, 2, 1)
 _CHECKED = ("log-append-8k", "log-append-64k", "mixed70-4k-qd16")
 """Measured only to see what a profile makes of them: what a log does, and reads among writes."""
-_CHECKED_IF_FAST = ("mixed70-4k-qd64",)
+_CHECKED_IF_FAST = ("mixed70-4k-qd64", "seqread-64k")
 """Likewise; a disk ends too few of so many in the time of a repeat to tell a rate."""
 _MOST_APART = 1.25
 """Ratio of a profile's rate to the measured one that is worth a warning."""

@@ -16,6 +16,10 @@ with a few slow ones.
 - Program time: likewise, from random writes at depth 64 on a fully written file.
 - Link: the rates of large requests, of reads and of writes. If the units themselves bound large reads, the
   link is what a read's latency leaves beside its unit's time.
+- Bus of a unit, and stripe: a read of 16 KiB takes longer than one of 4 KiB by what its unit's bus and the
+  link move more. Reads of 64 KiB and 1 MiB are faster if more units share them, and reads of 4 KiB in
+  sequence wait for the unit that holds them: the stripe, and the units on a bus, are those nearest to these
+  rates. No bus is written if the profile meets them better without, or writes worse with it.
 - Flush: with nothing to write; and after a write, as a log has it.
 """
 
@@ -65,10 +69,19 @@ _LEAST_READING_S = 0.05
 _MOST_UNITS = 4096
 _LEAST_US = 0.1
 _LARGE_BYTES = 1 << 20
+_MEDIUM_BYTES = 16 << 10
+_MEDIUM_READ = "randread-16k"
+_STRIPE_READS = (_MEDIUM_READ, "randread-64k", "seqread-4k-qd8")
+"""Reads that tell a unit's bus and stripe; they need less time than writes, which must outlast a cache."""
+_STRIPED_READS = (*_STRIPE_READS, "seq1m-q1t1-read", "seq1m-q8t1-read")
+_MOST_STRIPE_KIB = 1024
+_STRIPED = 500
+"""Reads that the model serves to try a stripe."""
 _LONGEST_S = 10.0
 _MOST_MODELLED = 200_000
 """Requests that the model serves for a rate."""
 LEAST_PER_S = 1e-9
+_MOST_SOLVED = 3
 _TRIES = 12
 _CLOSE = 0.01
 
@@ -79,7 +92,8 @@ class FlashFit:
 
     Attributes:
         read_latency_us: mean random read of 4 KiB at depth 1, less the host's part.
-        write_latency_us: likewise, of a write.
+        medium_latency_us: likewise, of a read of 16 KiB.
+        write_latency_us: of a write of 4 KiB.
         read_cpu_us: the host's part of a read.
         write_cpu_us: likewise, of a write.
         unit_read_us: one unit's time for a read.
@@ -92,13 +106,16 @@ class FlashFit:
         written_bytes: by a repeat of those.
         read_mb_per_s: large reads in sequence.
         write_mb_per_s: large writes in sequence.
-        alone_mb_per_s: large reads in sequence, one at a time.
+        striped_reads: reads a second of 64 KiB, and of 1 MiB in sequence, by the name of their pattern.
         flush_us: with nothing to write.
         flush_after_write_us: right after a write.
         span_bytes: size of the probed span.
+        bus_stripe_kib: consecutive bytes of a unit with a bus.
+        units_on_bus: number of units that share a bus; 0 for units without one.
     """
 
     read_latency_us: Interval
+    medium_latency_us: Interval
     write_latency_us: Interval
     read_cpu_us: float
     write_cpu_us: float
@@ -112,39 +129,42 @@ class FlashFit:
     written_bytes: int
     read_mb_per_s: Interval
     write_mb_per_s: Interval
-    alone_mb_per_s: Interval
+    striped_reads: Mapping[str, float]
     flush_us: float
     flush_after_write_us: float
     span_bytes: int
+    bus_stripe_kib: int = 0
+    units_on_bus: int = 0
 
     @property
     def units_bound_large_reads(self) -> bool:
         """Whether units with the least stripe do the rate of large reads: the link is not seen then."""
         return self.unit_seen and _is_alike(
-            self.units * BLOCK_BYTES / self.unit_read_us, self._reads_mb_per_s
+            self.units * BLOCK_BYTES / self.unit_read_us, self.large_reads_mb_per_s
         )
 
     @property
     def longest_unit_read_us(self) -> float:
         """What a unit's read leaves of the latency is the link's, or a hundredth if the link is not seen."""
-        measured_us = BLOCK_BYTES / self._reads_mb_per_s
+        measured_us = BLOCK_BYTES / self.large_reads_mb_per_s
         link_us = self._least_link_us if self.units_bound_large_reads else measured_us
-        return max(self.read_latency_us.estimate - link_us, _LEAST_US)
+        return max(self.read_latency_us.estimate - link_us - self.bus_us, _LEAST_US)
 
     @property
     def link_mb_per_s(self) -> float:
         """Rate of large reads, or of small ones if they are faster, or such that a read takes its latency."""
         if not self.units_bound_large_reads:
-            return self._reads_mb_per_s
+            return self.large_reads_mb_per_s
         left_us = max(self.read_latency_us.estimate - self.unit_read_us, self._least_link_us)
-        return max(self._reads_mb_per_s, BLOCK_BYTES / left_us)
+        return max(self.large_reads_mb_per_s, BLOCK_BYTES / left_us)
 
     @property
     def _least_link_us(self) -> float:
         return self.read_latency_us.estimate / 100
 
     @property
-    def _reads_mb_per_s(self) -> float:
+    def large_reads_mb_per_s(self) -> float:
+        """Rate of large reads, or of small ones at depth 64 if they are faster."""
         return max(self.read_mb_per_s.estimate, self.read_iops.estimate * BLOCK_BYTES / 1e6)
 
     @property
@@ -153,24 +173,54 @@ class FlashFit:
         return max(self.write_mb_per_s.estimate, self.write_iops.estimate * BLOCK_BYTES / 1e6)
 
     @property
-    def stripe_kib(self) -> int:
-        """Power of two such that large requests take their time alone, and do their rates at depth 8."""
-        if self.link_mb_per_s > self._reads_mb_per_s:
-            return BLOCK_BYTES // 1024
-        overhead_us = self.read_latency_us.estimate - self.unit_read_us
-        alone_us = _LARGE_BYTES / self.alone_mb_per_s.estimate
-        rest_us = alone_us - overhead_us - _LARGE_BYTES / self.link_mb_per_s
-        bytes_of = (
-            _LARGE_BYTES / self.units / max(rest_us / self.unit_read_us, 1),
+    def least_stripe_kib(self) -> int:
+        """Power of two such that large requests do their rates at depth 8."""
+        return self._stripe_kib(
             self.read_mb_per_s.estimate * self.unit_read_us / self.units,
             self.write_mb_per_s.estimate * self.program_us / self.units,
         )
-        return int(min(max(2 ** math.ceil(math.log2(max(bytes_of) / 1024)), 4), 1024))
+
+    @property
+    def stripe_kib(self) -> int:
+        """Consecutive bytes of a unit: without a bus, such that large reads also take their time alone."""
+        if self.units_on_bus:
+            return self.bus_stripe_kib
+        if self.link_mb_per_s > self.large_reads_mb_per_s:
+            return BLOCK_BYTES // 1024
+        overhead_us = self.read_latency_us.estimate - self.unit_read_us
+        alone_us = 1e6 / self.striped_reads["seq1m-q1t1-read"]
+        rest_us = alone_us - overhead_us - _LARGE_BYTES / self.link_mb_per_s
+        in_turn = max(rest_us / self.unit_read_us, 1)
+        return max(self._stripe_kib(_LARGE_BYTES / self.units / in_turn), self.least_stripe_kib)
+
+    def _stripe_kib(self, *at_least_bytes: float) -> int:
+        kib = 2 ** math.ceil(math.log2(max(at_least_bytes) / 1024))
+        return int(min(max(kib, BLOCK_BYTES // 1024), _MOST_STRIPE_KIB))
+
+    @property
+    def bus_us(self) -> float:
+        """Time that a unit's bus takes for 4 KiB: what the link leaves of the longer time of 16 KiB."""
+        if not self.units_on_bus:
+            return 0.0
+        on_one_unit = min(self.stripe_kib * 1024, _MEDIUM_BYTES) - BLOCK_BYTES
+        link_us = (_MEDIUM_BYTES - BLOCK_BYTES) / self.link_mb_per_s
+        longer_us = self.medium_latency_us.estimate - self.read_latency_us.estimate - link_us
+        return max(longer_us, 0.0) * BLOCK_BYTES / on_one_unit if on_one_unit else 0.0
+
+    @property
+    def stripe_bus_us(self) -> float:
+        """Time of a unit's bus for a stripe, which a program moves."""
+        return self.bus_us * self.stripe_kib * 1024 / BLOCK_BYTES
+
+    @property
+    def busy_program_us(self) -> float:
+        """Time that a unit is busy with a write: with the move of a stripe to all on its bus."""
+        return max(self.program_us + self.stripe_bus_us, self.units_on_bus * self.stripe_bus_us)
 
     @property
     def protected(self) -> bool:
         """Whether a flush after a write does not wait for a program: whether it is nearer to one without."""
-        return self.flush_after_write_us < self.flush_us + self.program_us / 2
+        return self.flush_after_write_us < self.flush_us + self.busy_program_us / 2
 
 
 def fit_flash(
@@ -181,10 +231,14 @@ def fit_flash(
     random: Random,
 ) -> FlashFit:
     """Fit from earlier pattern results and measure the missing ones, in about ``seconds``."""
-    missing = [pattern for pattern in PATTERNS if pattern not in taken]
     samples = dict(taken)
-    samples |= sample_patterns(target, missing, repeats, 0.7 * seconds, random, lambda _: None)
-    rates = {name: median_interval([sample.rate_per_s for sample in samples[name]]) for name in PATTERNS}
+    for patterns, share in ((PATTERNS, 0.6), (_STRIPE_READS, 0.1)):
+        missing = [pattern for pattern in patterns if pattern not in samples]
+        samples |= sample_patterns(target, missing, repeats, share * seconds, random, lambda _: None)
+    rates = {
+        name: median_interval([sample.rate_per_s for sample in samples[name]])
+        for name in (*PATTERNS, *_STRIPE_READS)
+    }
     read_cpu_us, write_cpu_us = (
         _cpu_us(target, alone, rates[deep].estimate, random)
         for alone, deep in zip(PATTERNS[:2], PATTERNS[2:4], strict=True)
@@ -207,6 +261,7 @@ def fit_flash(
     units = _units(rates[_DEEP_READ].estimate, unit_us)
     return FlashFit(
         read_latency_us=read,
+        medium_latency_us=_latency(samples[_MEDIUM_READ], read_cpu_us),
         write_latency_us=write,
         read_cpu_us=read_cpu_us,
         write_cpu_us=write_cpu_us,
@@ -220,7 +275,7 @@ def fit_flash(
         written_bytes=min(sample.bytes for sample in samples[_DEEP_WRITE]),
         read_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q8t1-read"]]),
         write_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q8t1-write"]]),
-        alone_mb_per_s=median_interval([sample.mb_per_s for sample in samples["seq1m-q1t1-read"]]),
+        striped_reads={name: rates[name].estimate for name in _STRIPED_READS},
         flush_us=flush_us,
         flush_after_write_us=max(cycle_us - 2 * write_cpu_us - write.estimate, flush_us),
         span_bytes=target.size_bytes,
@@ -249,21 +304,64 @@ def fit_to_measured_rates(fit: FlashFit, text_of: Callable[[FlashFit], str]) -> 
             fit = replace(fit, **{name: time_us})
         return fit
 
-    most_us = fit.longest_unit_read_us
-    wanted = fit.read_iops.estimate
-    fit = solved(fit, _DEEP_READ, wanted, "unit_read_us", most_us)
-    # A unit is busy for no longer than a request takes: fewer of them do less.
-    while fit.units > 1 and (rate := per_s(fit, _DEEP_READ, wanted)) > wanted * (1 + 2 * _CLOSE):
-        # The rate rises by less than the number of units, so that this number is not too small.
-        fewer = min(math.ceil(fit.units * wanted / rate), fit.units - 1)
-        fit = solved(replace(fit, units=fewer), _DEEP_READ, wanted, "unit_read_us", most_us)
-    # Fewer units with shorter reads leave less idle at lower depths.
-    half = min(fit.half_deep_read_iops.estimate, wanted)
-    while not fit.unit_seen and fit.units > 1 and per_s(fit, _HALF_DEEP_READ, half) < half * (1 - 2 * _CLOSE):
-        fit = solved(replace(fit, units=fit.units * 2 // 3), _DEEP_READ, wanted, "unit_read_us", most_us)
-    wanted = fit.write_iops.estimate
-    fit = replace(fit, program_us=fit.units / wanted * 1e6)
-    return solved(fit, _DEEP_WRITE, wanted, "program_us", math.inf)
+    def reads_met(fit: FlashFit) -> FlashFit:
+        most_us = fit.longest_unit_read_us
+        wanted = fit.read_iops.estimate
+        fit = solved(fit, _DEEP_READ, wanted, "unit_read_us", most_us)
+        # A unit is busy for no longer than a request takes: fewer of them do less.
+        while fit.units > 1 and (rate := per_s(fit, _DEEP_READ, wanted)) > wanted * (1 + 2 * _CLOSE):
+            # The rate rises by less than the number of units, so that this number is not too small.
+            fewer = min(math.ceil(fit.units * wanted / rate), fit.units - 1)
+            fit = solved(replace(fit, units=fewer), _DEEP_READ, wanted, "unit_read_us", most_us)
+        # Fewer units with shorter reads leave less idle at lower depths.
+        half = min(fit.half_deep_read_iops.estimate, wanted)
+        while (
+            not fit.unit_seen
+            and fit.units > 1
+            and per_s(fit, _HALF_DEEP_READ, half) < half * (1 - 2 * _CLOSE)
+        ):
+            less = replace(fit, units=fit.units * 2 // 3)
+            fit = solved(less, _DEEP_READ, wanted, "unit_read_us", most_us)
+        return fit
+
+    def apart(fit: FlashFit) -> float:
+        text = text_of(fit)
+        return sum(
+            math.log(modelled_per_s(text, pattern, rate, _STRIPED / rate) / rate) ** 2
+            for pattern, rate in fit.striped_reads.items()
+        )
+
+    def met(fit: FlashFit) -> FlashFit:
+        fit = reads_met(fit)
+        wanted = fit.write_iops.estimate
+        program_us = max(fit.units / wanted * 1e6 - fit.stripe_bus_us, _LEAST_US)
+        return solved(replace(fit, program_us=program_us), _DEEP_WRITE, wanted, "program_us", math.inf)
+
+    def all_apart(fit: FlashFit) -> float:
+        wanted = fit.write_iops.estimate
+        return apart(fit) + math.log(per_s(fit, _DEEP_WRITE, wanted) / wanted) ** 2
+
+    plain = met(fit)
+    nearest = sorted(_striped(plain), key=apart)[:_MOST_SOLVED]
+    return min([plain, *map(met, nearest)], key=all_apart) if nearest else plain
+
+
+def _striped(fit: FlashFit) -> list[FlashFit]:
+    """A fit without a bus, with each stripe and number of units on a bus that leave time for its programs."""
+    if fit.link_mb_per_s > fit.large_reads_mb_per_s:
+        return []
+    fits = [
+        replace(fit, bus_stripe_kib=2**power, units_on_bus=shared)
+        for power in range(3, 11)
+        for shared in (1, 2, 4, 8)
+        if 2**power >= fit.least_stripe_kib and shared <= fit.units
+    ]
+    return [
+        each
+        for each in fits
+        if 0 < each.stripe_bus_us < 0.9 * fit.program_us
+        and each.units_on_bus * each.stripe_bus_us < 1.1 * fit.program_us
+    ]
 
 
 def _is_alike(a: float, b: float) -> bool:

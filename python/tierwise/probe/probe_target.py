@@ -86,8 +86,16 @@ def inspect_probe_target(path: Path) -> ProbeTarget:
     if stat.S_ISBLK(mode.st_mode):
         _require_unmounted(path, mode.st_rdev)
         return _place(path)
-    if not path.is_dir() or not os.access(path, os.W_OK):
-        raise TierwiseError(f"{path} is not a directory that you may write", "name one, or a block device")
+    if not path.is_dir():
+        raise TierwiseError(f"{path} is not a directory or a block device", "name one")
+    if os.statvfs(path).f_flag & os.ST_RDONLY:
+        raise TierwiseError(
+            f"{path} is on a file system that is mounted read-only", "name another directory, or remount it"
+        )
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise TierwiseError(
+            f"{path} may not be written by you", "name another directory, or run as its owner"
+        )
     return _place(path)
 
 

@@ -157,10 +157,10 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
         protected: whether a flush need not empty its cache.
         write_back: whether the kernel reports a write-back cache, and so sends flushes.
     """
-    read_us = fit.read_latency_us.estimate - fit.unit_read_us - _BLOCK_BYTES / fit.link_mb_per_s
+    read_us = fit.read_latency_us.estimate - fit.unit_read_us - fit.bus_us - _BLOCK_BYTES / fit.link_mb_per_s
     write_us = fit.write_latency_us.estimate - _BLOCK_BYTES / fit.link_write_mb_per_s
-    cached = write_us < fit.program_us
-    write_us -= 0.0 if cached else fit.program_us
+    cached = write_us < fit.busy_program_us
+    write_us -= 0.0 if cached else fit.busy_program_us
     unit = (
         origin.source("eight readers of one block, time of each read; then set so that depth 64 is met")
         if fit.unit_seen
@@ -170,7 +170,7 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
     numbers: dict[str, Number] = {
         "capacity_mb": origin.capacity(fit.span_bytes),
         "channels": (
-            fit.units,
+            math.ceil(fit.units / max(fit.units_on_bus, 1)),
             origin.source(
                 f"random 4 KiB reads a second at depth 64 ({median_interval_text(fit.read_iops, 0)}) "
                 "times read_us, corrected for idle units"
@@ -178,7 +178,7 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
         ),
         "stripe_kib": (
             fit.stripe_kib,
-            "estimated: such that all channels together do the measured rates of 1 MiB in sequence",
+            "estimated: such that reads of 64 KiB, and of 1 MiB in sequence, are met at depth 1 and 8",
         ),
         "read_us": (round_measurement(fit.unit_read_us), unit),
         "program_us": (
@@ -191,7 +191,7 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
         ),
         "read_overhead_us": (
             round_measurement(max(read_us, 0.0)),
-            origin.source(f"{_off_core('read', fit.read_latency_us)} less read_us and link"),
+            origin.source(f"{_off_core('read', fit.read_latency_us)} less read_us, channel and link"),
         ),
         "write_overhead_us": (
             round_measurement(max(write_us, 0.0)),
@@ -213,13 +213,20 @@ def flash_profile_text(fit: FlashFit, origin: MeasurementOrigin, protected: bool
             "larger cache would take in as much at a rate that was not measured",
         ),
     }
+    if fit.units_on_bus > 1:
+        numbers["dies_per_channel"] = (fit.units_on_bus, "estimated: as stripe_kib")
+    if fit.bus_us > 0:
+        numbers["channel_mb_per_s"] = (
+            round_measurement(_BLOCK_BYTES / fit.bus_us),
+            origin.source("mean random reads of 16 KiB and of 4 KiB, less link"),
+        )
     if protected or not cached:
         numbers["flush_us"] = (
             round_measurement(fit.flush_after_write_us),
             origin.source("mean append of 4 KiB with its flush less the mean write, off the core"),
         )
     else:
-        longer_us = fit.flush_after_write_us - fit.flush_us - fit.program_us
+        longer_us = fit.flush_after_write_us - fit.flush_us - fit.busy_program_us
         appended = "append of 4 KiB with its flush less the mean write"
         if longer_us < 0:
             numbers["flush_us"] = (

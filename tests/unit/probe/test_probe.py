@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -57,6 +59,20 @@ def test_bad_input_is_one_line(
     assert isinstance(result.exception, TierwiseError)
     assert message in str(result.exception) and "\n" not in str(result.exception)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [(os.ST_RDONLY, "mounted read-only: name another directory"), (0, "may not be written by you")],
+)
+def test_a_directory_that_takes_no_file_says_why(
+    flags: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both were "not a directory that you may write"."""
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=flags))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(TierwiseError, match=message):
+        inspect_probe_target(tmp_path)
 
 
 def test_memory_is_told_from_storage() -> None:
