@@ -139,6 +139,8 @@ class ConnectedServers:
 
 _SHIPPED = DATA / "rules"
 _SUFFIX = ".toml"
+_WITH_RULES_OF = {"mysql": "mariadb"}
+"""Engine -> the engine whose programs and rules it has."""
 
 
 def engines_with_rules() -> list[str]:
@@ -151,12 +153,12 @@ def load_rules(name: str) -> Rules:
     """Load the rules of an engine by its name, or from a user's file."""
     if name.endswith(_SUFFIX):
         return _parse(read_text(Path(name), "name a readable file of rules"), name)
-    if name not in engines_with_rules():
+    known = sorted([*engines_with_rules(), *_WITH_RULES_OF])
+    if name not in known:
         raise TierwiseError(
-            f"there are no rules for engine {name!r}",
-            f"{unknown_name_fix(name, engines_with_rules())}, or a TOML file",
+            f"there are no rules for engine {name!r}", f"{unknown_name_fix(name, known)}, or a TOML file"
         )
-    return _shipped(name)
+    return _shipped(_WITH_RULES_OF.get(name, name))
 
 
 def rules_with_roles(rules: Rules, given: Sequence[str]) -> Rules:
@@ -289,12 +291,19 @@ def _require_same_engine(rules: Rules, program: str) -> None:
 
 def pid_of_engine(name: str) -> int:
     """First process of the only running server of an engine on this machine."""
-    programs = load_rules(name).programs
-    pids = _core.first_processes(programs)
+    rules = load_rules(name)
+    pids = _core.first_processes(rules.programs)
     if not pids:
         raise TierwiseError(
-            f"--engine: no process named {' or '.join(programs)} runs", "start it, or give --pid"
+            f"--engine: no process named {' or '.join(rules.programs)} runs", "start it, or give --pid"
         )
+    if name in {*_WITH_RULES_OF, *_WITH_RULES_OF.values()}:
+        others, pids = pids, [pid for pid in pids if _core.engine_of_processes([pid], rules) == name]
+        if not pids:
+            raise TierwiseError(
+                f"--engine: no server of {name} runs, but {_core.servers_listed(others)}",
+                "name the engine that runs, or give --pid",
+            )
     if len(pids) > 1:
         raise TierwiseError(
             f"--engine: several servers of {name} run: {_core.servers_listed(pids)}", "choose one with --pid"

@@ -26,6 +26,8 @@ from tierwise.results.measurements import StrictModel
 _DAY_S = 86_400
 _DEFAULT_MAX_WAL_SIZE = 1 << 30
 _DEFAULT_SEGMENT_SIZE = 16 << 20
+_DEFAULT_REDO_LOG_CAPACITY = 100 << 20
+"""MySQL shows it too where ``innodb_log_file_size`` is in force."""
 _OFF = frozenset({"", "0", "off", "false", "no"})
 
 
@@ -178,13 +180,14 @@ INNODB_LOG = ("innodb_redo_log_capacity", "innodb_log_file_size", "innodb_log_fi
 def innodb_log_space(settings: Mapping[str, str], engine: str) -> list[SpacePart]:
     """The redo log of MariaDB or MySQL; nothing if the settings do not tell."""
     capacity = _size(settings, "innodb_redo_log_capacity")
-    if capacity.size_bytes > 0:
-        return [capacity]
     each = _size(settings, "innodb_log_file_size")
     number, files = settings.get("innodb_log_files_in_group", ""), 1 if engine == "mariadb" else 2
     files = int(number) if number.isdecimal() and 0 < len(number) < 4 else files
     what = each.what if files == 1 else f"{files} × {each.what}"
-    return [SpacePart(what=what, size_bytes=files * each.size_bytes)] if each.size_bytes > 0 else []
+    log = SpacePart(what=what, size_bytes=files * each.size_bytes)
+    if log.size_bytes < capacity.size_bytes or capacity.size_bytes not in (0, _DEFAULT_REDO_LOG_CAPACITY):
+        log = capacity
+    return [log] if log.size_bytes > 0 else []
 
 
 def _binary_log(settings: Mapping[str, str], written_bytes_per_s: float) -> tuple[list[SpacePart], str]:

@@ -28,6 +28,21 @@ fits() (
 ) 2>/dev/null"""
 
 
+_APPARMOR = """# whether AppArmor lets MySQL use a directory, by a line for it or for one above it
+allowed() {
+    grep -qs 'mysqld (enforce)' /sys/kernel/security/apparmor/profiles || return 0
+    at="$1"
+    while test -n "$at"; do
+        tr -d '\\042,' < /etc/apparmor.d/local/usr.sbin.mysqld | sed 's/^ *//' |
+            grep -qxF "$at/** rwk" && return
+        at="${at%/*}"
+    done
+    return 1
+} 2>/dev/null"""
+_HELPERS = {"used ": _USED, "fits ": _FITS, "allowed ": _APPARMOR}
+"""Word of a line -> the function that it calls."""
+
+
 @dataclass(frozen=True)
 class MoveSteps:
     """The steps of one move.
@@ -141,7 +156,7 @@ def _lines(text: str, new: str, move: Mapping[str, Any]) -> str:
     lines = text.strip().replace("$NEW", f"${new}")
     if move.get("session"):
         return lines
-    helpers = [text for word, text in (("used ", _USED), ("fits ", _FITS)) if word in lines]
+    helpers = [text for word, text in _HELPERS.items() if word in lines]
     head = ["(", "set -eu", *helpers, f"trap 'test $? = 0 || echo \"{_ENDED}\" >&2' EXIT", "set -x"]
     if f"${new}" in lines:  # a link or a setting would have another way from where the shell is
         head.append(f'{new}=$(CDPATH= cd -- "${{{new}:?}}" && pwd)')

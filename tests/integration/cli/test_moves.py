@@ -249,12 +249,75 @@ def test_what_of_mariadb_lies_elsewhere_already_is_not_looked_for_in_the_data_di
     ]
 
 
+def test_mysql_starts_with_each_table_in_one_directory_alone(
+    tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """MySQL looks for tables in all its directories, and does not start where it finds one twice."""
+    kept = {"ibdata1", "undo_001", "#ib_16384_0.dblwr", "binlog.index", "binlog.000001"}
+    real, _ = linked(tmp_path, "mysql.ibd", "own.ibu", "auto.cnf", *kept)
+    (real / "undo_2").mkdir()
+    (real / "undo_2" / "t.ibd").touch()
+    (conf := tmp_path / "conf").mkdir()
+    with (no_servers / "systemctl").open("a") as file:
+        file.write('[ "$1" != start ] || ! find "$DATADIR" -name "*.ib[du]" | grep .\n')
+    places = {"DATADIR": real, "BINLOG": real / "binlog", "CONF": conf, "NEW": new}
+    typed_for_server(steps_of("mysql", Role.DATA).there, no_servers, SERVICE=Path("mysql"), **places)
+    assert names_in(new / "mysql") == {"mysql.ibd", "own.ibu", "auto.cnf", "undo_2"}
+    assert (new / "mysql" / "undo_2" / "t.ibd").exists()
+    assert names_in(real) - {"undo_2"} == kept
+    settings = (conf / "zz-kept.cnf").read_text()
+    assert f'log_bin = "{real}/binlog"' in settings and f'innodb_doublewrite_dir = "{real}"' in settings
+
+
+def test_a_binary_log_of_mysql_is_listed_where_it_lies(tmp_path: Path, new: Path, no_servers: Path) -> None:
+    folder, variables = old_files("mysql", tmp_path)
+    (folder / "binlog.index").write_text("./binlog.000001\n")
+    steps = steps_of("mysql", Role.ARCHIVE)
+    typed_for_server(own_account(steps.there), no_servers, NEW=new, **variables)
+    assert (new / "binlog" / "binlog.index").read_text() == f"{new}/binlog/binlog.000001\n"
+    assert not list(folder.glob("binlog.*"))
+    typed_for_server(steps.back, no_servers, NEW=new, **variables)
+    assert (folder / "binlog.index").read_text() == f"{folder}/binlog.000001\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "goes"),
+    [
+        ('  "{new}/" r,\n  "{new}/**" rwk,\n', True),
+        ("{new}/redo/** rwk,\n", True),
+        ("{new}/redo2/** rwk,\n", False),
+        ('# "{new}/**" rwk,\n', False),
+        ("", False),
+    ],
+)
+def test_mysql_does_not_stop_for_a_directory_that_apparmor_denies(
+    lines: str, goes: bool, tmp_path: Path, new: Path, no_servers: Path
+) -> None:
+    """Ubuntu's profile is in force as installed: the server would not start again."""
+    _, variables = old_files("mysql", tmp_path)
+    (profiles := tmp_path / "profiles").write_text("/usr/sbin/mysqld (enforce)\n")
+    (local := tmp_path / "local").write_text(lines.format(new=new))
+    stopped = tmp_path / "stopped"
+    (no_servers / "systemctl").write_text(f"#!/bin/sh\ntouch '{stopped}'\n")
+    steps = own_account(steps_of("mysql", Role.LOG).there)
+    for place, own in (
+        ("/sys/kernel/security/apparmor/profiles", profiles),
+        ("/etc/apparmor.d/local/usr.sbin.mysqld", local),
+    ):
+        assert place in steps
+        steps = steps.replace(place, f"'{own}'")
+    with pytest.raises(subprocess.CalledProcessError):  # at the latest, since the server goes on
+        typed_for_server(steps, no_servers, NEW=new, **variables)
+    assert stopped.exists() == goes
+
+
 @pytest.mark.parametrize(
     ("engine", "role", "left"),
     [
         ("postgres", Role.LOG, "pg_wal"),
         ("postgres", Role.SYSTEM, "pgdata"),
         ("mariadb", Role.DATA, "mysql"),
+        ("mysql", Role.DATA, "mysql"),
     ],
 )
 def test_a_move_ends_before_the_server_stops_where_a_former_one_left_files(
@@ -284,6 +347,10 @@ def tree(folder: Path) -> dict[str, str]:
 OLD_FILES = {
     "postgres": ["postgresql.conf", "global/pg_control", "pg_wal/000000010000000000000001"],
     "mariadb": ["ib_logfile0", "ib_logfile1", "undo001", "undo002", "ibdata1", "aria_log_control"],
+    "mysql": [
+        *("#innodb_redo/#ib_redo5", "undo_001", "undo_002", "ibdata1", "mysql.ibd", "#ib_16384_0.dblwr"),
+        *("binlog.000001", "binlog.index"),
+    ],
     "rocksdb": ["CURRENT", "000004.log", "000005.log", "000006.sst"],
     "sqlite": ["shop.db"],
     "duckdb": ["shop.db"],
@@ -292,6 +359,8 @@ COPYING = [
     ("postgres", Role.LOG),
     ("postgres", Role.SYSTEM),
     *(("mariadb", role) for role in (Role.LOG, Role.UNDO, Role.DATA, Role.SYSTEM)),
+    *(("mysql", role) for role in (Role.LOG, Role.UNDO, Role.DATA, Role.SYSTEM)),
+    *(("mysql", role) for role in (Role.ARCHIVE, Role.DOUBLEWRITE)),
     *(("rocksdb", role) for role in (Role.LOG, Role.DATA, Role.SYSTEM)),
     ("sqlite", Role.DATA),
     ("duckdb", Role.DATA),
@@ -306,7 +375,10 @@ def old_files(engine: str, tmp_path: Path) -> tuple[Path, dict[str, Path]]:
         (folder / name).write_text(name)
     (conf := tmp_path / "conf").mkdir()
     database = folder / "shop.db" if (folder / "shop.db").exists() else folder
-    return folder, {"PGDATA": folder, "DATADIR": folder, "CONF": conf, "DB": database}
+    return folder, {"PGDATA": folder, "DATADIR": folder, "CONF": conf, "DB": database} | {
+        "BINLOG": folder / "binlog",
+        "SERVICE": Path("mysql"),
+    }
 
 
 @pytest.mark.parametrize(("engine", "role"), COPYING)

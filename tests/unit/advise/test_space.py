@@ -54,6 +54,8 @@ def test_a_log_of_postgres_needs_what_its_settings_keep(settings: dict[str, str]
         ("mysql", {"innodb_log_file_size": "48M"}, 96 * MIB),
         ("mysql", {"innodb_log_file_size": "48M", "innodb_log_files_in_group": "4"}, 192 * MIB),
         ("mysql", {"innodb_log_file_size": "48M", "innodb_redo_log_capacity": "1G"}, GIB),
+        ("mysql", {"innodb_log_file_size": "48M", "innodb_redo_log_capacity": "104857600"}, 100 * MIB),
+        ("mysql", {"innodb_log_file_size": "64M", "innodb_redo_log_capacity": "104857600"}, 128 * MIB),
     ],
 )
 def test_redo_logs_have_their_whole_size(engine: str, settings: dict[str, str], needed_bytes: int) -> None:

@@ -87,3 +87,17 @@ def test_the_only_server_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert target.pid_of_engine("postgres") == os.getpid()
     assert "postgres" in named[0]
     assert os.getpid() in target.target_of_process(os.getpid(), load_rules("postgres")).processes()
+
+
+def test_mysql_and_mariadb_are_found_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have the programs of one; --engine mysql was refused."""
+    running = {11: "mysql", 12: "mariadb"}
+    monkeypatch.setattr(_core, "first_processes", lambda _: list(running))
+    monkeypatch.setattr(_core, "engine_of_processes", lambda pids, _: running[pids[0]])
+    monkeypatch.setattr(_core, "servers_listed", lambda pids: f"pid {pids[0]}")
+    assert target.pid_of_engine("mysql") == 11 and target.pid_of_engine("mariadb") == 12
+    del running[11]
+    with pytest.raises(TierwiseError, match="no server of mysql runs, but pid 12: name the engine that"):
+        target.pid_of_engine("mysql")
+    with pytest.raises(TierwiseError, match="did you mean mysql"):
+        load_rules("mysq")

@@ -24,7 +24,7 @@ from tierwise.predict.replayer import Replayer
 from tierwise.predict.setting_data import engine_settings
 from tierwise.report.recording.prediction_report import prediction_sentence
 
-ENGINES = ("postgres", "mariadb", "sqlite", "rocksdb")
+ENGINES = ("postgres", "mariadb", "mysql", "sqlite", "rocksdb")
 OFF = "synchronous_commit=off"
 
 
