@@ -4,11 +4,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use itertools::Itertools;
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
 use crate::UserError;
 use crate::database::clients::{client_programs_of_server, merge_client_programs};
 use crate::decoding::{DecodingThread, RecordingDecoder};
+use crate::host::control_groups::{
+    IoLimit, memory_limit_bytes, process_core_limit, process_io_limits,
+};
 use crate::host::devices::DiscoveredDevices;
 use crate::host::files::{FileDescriber, RoleLookup};
 use crate::host::machine;
@@ -65,6 +69,9 @@ pub struct Session {
     data_directory: Option<PathBuf>,
     /// Cores that the server may use.
     core_limit: Option<f64>,
+    /// Memory that its control groups leave it.
+    memory_limit_bytes: Option<u64>,
+    io_limits: Vec<IoLimit>,
     pids: Vec<i32>,
     /// The processes that were there when the recording began.
     first_pids: Vec<ProcessIdentity>,
@@ -112,7 +119,9 @@ impl Session {
             burst_began: None,
             server: subject.first_pid.and_then(ProcessIdentity::of),
             data_directory,
-            core_limit: subject.first_pid.and_then(machine::process_core_limit),
+            core_limit: subject.first_pid.and_then(process_core_limit),
+            memory_limit_bytes: first.and_then(memory_limit_bytes),
+            io_limits: first.map(process_io_limits).unwrap_or_default(),
             first_pids: subject
                 .pids
                 .iter()
@@ -254,8 +263,18 @@ impl Session {
             let ended = "the recorded process ended, as where a server stops or restarts";
             warnings.push(format!("{ended}: nothing is recorded from then on"));
         }
-        warnings.extend(self.limit_warning());
+        warnings.extend(self.size_limit_warning());
+        warnings.extend(self.memory_limit_warning());
         warnings.extend(files.devices.warnings());
+        let limited = files.devices.limited(&self.io_limits);
+        if !limited.is_empty() {
+            warnings.push(format!(
+                "the server's control group allows {} of a device of its files: sessions that wait for this limit \
+                 wait for no device, and answers leave that out. Raise the limit and record again before you move \
+                 a file",
+                limited.iter().join(", ")
+            ));
+        }
         let cores = about.machine.cores;
         let core_limit = self.core_limit.filter(|limit| *limit < f64::from(cores));
         let mut about = About {
@@ -275,6 +294,9 @@ impl Session {
         if let Some(limit) = core_limit {
             let answered = match about.server_cores() {
                 fewer if fewer < cores => format!("answers count with {fewer}"),
+                _ if limit < 1.0 => {
+                    "answers count with all, and no number of --cores is as few".to_owned()
+                }
                 _ => format!(
                     "clients run beside it, so that answers count with all but for predict --cores {}",
                     limit.ceil()
@@ -296,8 +318,22 @@ impl Session {
         control.processes().unwrap_or_else(default)
     }
 
+    /// What a control group leaves the server of the machine's memory.
+    fn memory_limit_warning(&self) -> Option<String> {
+        let (limit, installed) = (self.memory_limit_bytes?, machine::installed_memory_bytes()?);
+        let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+        (limit < installed).then(|| {
+            format!(
+                "the server's control group leaves it {:.2} of {:.2} GiB of memory: answers count with these, and \
+                 more memory is first a higher limit",
+                gib(limit),
+                gib(installed)
+            )
+        })
+    }
+
     /// What the limit of its size changed.
-    fn limit_warning(&self) -> Option<String> {
+    fn size_limit_warning(&self) -> Option<String> {
         let limit = megabytes_text(self.schedule.limit_bytes);
         if let Some(after) = self.course.full_after {
             let after_s = after.as_secs_f64();

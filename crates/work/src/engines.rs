@@ -10,7 +10,7 @@ use tierwise_recording::Role;
 
 use crate::{CommitDelay, CommitGrouping};
 
-static ENGINES: [EngineRules; 4] = [POSTGRESQL, MARIADB, SQLITE, ROCKSDB];
+static ENGINES: [EngineRules; 5] = [POSTGRESQL, MARIADB, MYSQL, SQLITE, ROCKSDB];
 static WITHOUT_RULES: EngineRules = INFERRED;
 
 pub(crate) fn engine_rules(name: &str) -> &'static EngineRules {
@@ -119,6 +119,15 @@ const MARIADB: EngineRules = EngineRules {
     // A header and the command's byte are all of COM_PING; COM_QUERY has text after them.
     least_statement: (6, 0),
     ..INFERRED
+};
+
+/// InnoDB's settings are those of MariaDB. How commits share flushes is not known: sql/binlog.cc,
+/// `MYSQL_BIN_LOG::ordered_commit`, flushes the redo log once for the queue of the binary log.
+const MYSQL: EngineRules = EngineRules {
+    name: "mysql",
+    flush_sharing: FlushSharing::Inferred,
+    second_log: None,
+    ..MARIADB
 };
 
 /// Sources: https://sqlite.org/lockingv3.html; the log's format, https://sqlite.org/fileformat2.html#walformat.
@@ -263,6 +272,11 @@ impl EngineRules {
         received > 0 && sent > 0 && (received < request || sent < reply)
     }
 
+    /// Whether it is known which setting has the size of the engine's own page buffer.
+    pub(crate) fn has_buffer_rule(&self) -> bool {
+        self.buffer_setting.is_some()
+    }
+
     /// Size of the engine's own page buffer; 0 if it is not known.
     pub(crate) fn buffer_bytes(&self, settings: &EngineSettings) -> u64 {
         let set = self.buffer_setting.and_then(|name| settings.get(name));
@@ -369,6 +383,7 @@ mod tests {
     fn rules_are_found_by_a_part_of_the_name() {
         assert_eq!(engine_rules("PostgreSQL"), &POSTGRESQL);
         assert_eq!(engine_rules("mariadb-system"), &MARIADB);
+        assert_eq!(engine_rules("mysql"), &MYSQL);
         assert_eq!(engine_rules("toy"), &INFERRED);
         assert_eq!(engine_rules(""), &INFERRED);
     }

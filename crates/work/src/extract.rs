@@ -211,9 +211,13 @@ pub(crate) fn recording_limitations(
     let replica = view.flushes.replica.is_some();
     limits.extend(view.engine.commit_limits(&about.settings, replica));
     if work.log.is_some() && view.engine.flush_sharing == FlushSharing::Inferred {
+        let (for_what, also) = match view.engine.has_buffer_rule() {
+            true => ("commits of the engine", ""),
+            false => ("the engine", ", and its own buffer is not known"),
+        };
         limits.push(format!(
-            "there are no rules for the engine \"{}\": how its commits share flushes of the log was inferred from \
-             which threads woke which, and its own buffer is not known",
+            "there are no rules for {for_what} \"{}\": how its commits share flushes of the log was inferred from \
+             which threads woke which{also}",
             about.engine
         ));
     }

@@ -33,8 +33,8 @@ DOUBT = "# Doubt: "
 _MEDIUM_TIMES = ("read_us", "program_us", "read_p50_us", "write_p50_us")
 _LEAST_MEDIUM_US = 1.0
 """Least time of flash or of a volume that is believed; 0 leaves the part out."""
-_PROBED = ("measured: tierwise device probe", "measured: tierwise probe")
-"""Beginnings of the sources in probed profiles, the latter until November 2026."""
+_PROBED = re.compile("measured: tierwise (device )?probe ")
+"""Beginning of the sources in probed profiles, until November 2026 without the group of the command."""
 
 End = Literal["fast", "slow"]
 ENDS: tuple[End, End] = ("fast", "slow")
@@ -140,7 +140,7 @@ class DeviceProfile:
                 for key in _MEDIUM_TIMES
                 if isinstance(times.get(key), int | float)
                 and 0 < times[key] < _LEAST_MEDIUM_US
-                and not self.sources.get(key, "").startswith(_PROBED)
+                and not _PROBED.match(self.sources.get(key, ""))
             ),
         ]
 

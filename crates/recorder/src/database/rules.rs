@@ -31,9 +31,15 @@ const SHIPPED: [(&str, &str); 9] = shipped![
     "versant",
 ];
 
+/// An engine that has the programs and the rules of another one.
+pub const ALIAS: (&str, &str) = ("mysql", "mariadb");
+
 /// Engines with shipped rules, separated by commas.
 pub fn shipped_engine_names() -> String {
-    SHIPPED.map(|(name, _)| name).join(", ")
+    let mut names = SHIPPED.map(|(name, _)| name).to_vec();
+    names.push(ALIAS.0);
+    names.sort_unstable();
+    names.join(", ")
 }
 
 /// The rules of an engine by its name, or from a user's TOML file.
@@ -46,7 +52,8 @@ pub fn load_engine_rules(name: &str) -> Result<Rules, UserError> {
             text.map_err(|error| UserError::at(file, error, "name a readable file of rules"))?;
         return Rules::parse(&text, name);
     }
-    let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+    let shipped = if name == ALIAS.0 { ALIAS.1 } else { name };
+    let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == shipped) else {
         return Err(UserError::new(
             format!("there are no rules for engine {name:?}"),
             format!("use one of {}, or a TOML file", shipped_engine_names()),

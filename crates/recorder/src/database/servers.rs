@@ -278,10 +278,21 @@ fn server_pid_in_directory(directory: &Path) -> Result<i32, UserError> {
 }
 
 fn server_pid_of_engine(name: &str) -> Result<i32, UserError> {
-    let programs = rules::load_engine_rules(name)?.programs;
+    let rules = rules::load_engine_rules(name)?;
+    let mut pids = processes::first_processes(&rules.programs);
+    let mut none = format!("no process named {} runs", rules.programs.join(" or "));
+    let (alias, original) = rules::ALIAS;
+    if [alias, original].contains(&name) {
+        let others = pids.clone();
+        pids.retain(|&pid| engine_of_processes(&[pid], &rules) == name);
+        if !others.is_empty() {
+            let listed = server_list_text(&others);
+            none = format!("no server of {name} runs, but {listed}");
+        }
+    }
     require_single_server(
-        processes::first_processes(&programs),
-        format!("--engine: no process named {} runs", programs.join(" or ")),
+        pids,
+        format!("--engine: {none}"),
         format!("--engine: several servers of {name} run"),
     )
 }

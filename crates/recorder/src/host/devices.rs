@@ -9,6 +9,7 @@ use crate::host::block_layer::{
     BackingDevices, BlockLayer, EmulatedPartition, MappedSectorRange, device_name,
     sysfs_device_number, sysfs_number, whole_disk,
 };
+use crate::host::control_groups::IoLimit;
 use crate::host::paths::{self, Mount};
 use crate::host::processes::file_text;
 use crate::timeline::DeviceRange;
@@ -170,6 +171,19 @@ impl DiscoveredDevices {
         });
         let of_devices = self.used().filter_map(BlockDevice::warning);
         nowhere.chain(of_devices).collect()
+    }
+
+    /// Those of the limits that hold for a device of files with roles, or for one below it.
+    pub fn limited<'a>(&self, limits: &'a [IoLimit]) -> Vec<&'a IoLimit> {
+        let links = self.used().flat_map(|device| &device.described.chain);
+        let names = links.filter_map(|link| link.name.as_ref());
+        let number =
+            |name| sysfs_device_number(&Path::new("/sys/class/block").join(name).join("dev"));
+        let numbers: BTreeSet<_> = names.map(number).collect();
+        let limits = limits.iter();
+        limits
+            .filter(|limit| numbers.contains(&limit.device))
+            .collect()
     }
 
     /// Servers of the emulated disks that hold files with roles.

@@ -1,4 +1,4 @@
-//! Describes this machine, and the limits of the recorded processes.
+//! Describes this machine and the processor time that is used on it.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,15 +11,17 @@ use rustix::fs::statvfs;
 use rustix::thread::{Pid, gettid, sched_getaffinity};
 use tierwise_recording::{Machine, StorageCpu};
 
+use crate::host::control_groups::memory_limit_bytes;
 use crate::host::processes::{self, ProcessTree, file_text, number_after_name};
 
 /// The machine that a process runs on, with the memory that its control group leaves it.
 pub fn describe_machine(pid: i32) -> Machine {
-    let installed_kilobytes = number_after_name("MemTotal:", &file_text("/proc/meminfo"));
-    let installed_bytes = installed_kilobytes.map(|kilobytes| kilobytes << 10);
-    let memory_bytes = [installed_bytes, memory_limit_bytes(pid)];
+    let memory_bytes = [installed_memory_bytes(), memory_limit_bytes(pid)];
+    let affinity = [None, Pid::from_raw(pid)].map(|pid| sched_getaffinity(pid).ok());
+    let cores = affinity.into_iter().flatten().map(|cores| cores.count());
     Machine {
-        cores: sched_getaffinity(None).map_or(1, |cores| cores.count()),
+        // This process may be pinned to fewer than the server.
+        cores: cores.max().unwrap_or(1),
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
         core_limit: None,
         processes_bytes: 0,
@@ -28,84 +30,18 @@ pub fn describe_machine(pid: i32) -> Machine {
     }
 }
 
+/// Memory of this machine.
+pub fn installed_memory_bytes() -> Option<u64> {
+    let kilobytes = number_after_name("MemTotal:", &file_text("/proc/meminfo"));
+    kilobytes.map(|kilobytes| kilobytes << 10)
+}
+
 fn processor_model() -> String {
     let table = file_text("/proc/cpuinfo");
     let named = table.lines().find(|line| line.starts_with("model name"));
     let name = named.and_then(|line| line.split_once(':'));
     name.map_or(std::env::consts::ARCH, |(_, name)| name.trim())
         .to_owned()
-}
-
-/// Lowest memory limit of the control groups that a process is in; none if there is none.
-#[must_use]
-pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
-    lowest_group_limit_of_process(pid, "memory", control_group_bytes)
-}
-
-/// Memory that a group may use, in version 2 or 1 of control groups; none if there is no limit.
-fn control_group_bytes(group: &Path) -> Option<u64> {
-    let names = ["memory.max", "memory.limit_in_bytes"];
-    let limits = names.map(|name| file_text(group.join(name)).parse().ok());
-    let limits = limits.into_iter().flatten();
-    limits.filter(|limit| *limit < 1 << 60).min()
-}
-
-/// Lowest limit of the control groups that a process is in, with their ancestors, in version 1 those of a controller.
-fn lowest_group_limit_of_process(
-    pid: i32,
-    controller: &str,
-    limit: fn(&Path) -> Option<u64>,
-) -> Option<u64> {
-    let groups = file_text(format!("/proc/{pid}/cgroup"));
-    let root = Path::new("/sys/fs/cgroup");
-    let limits = |line: &str| {
-        let (_, line) = line.split_once(':')?;
-        let (controllers, group) = line.split_once(':')?;
-        let hierarchies = match controllers {
-            "" => vec![root.to_owned(), root.join("unified")],
-            named if named.split(',').any(|name| name == controller) => vec![root.join(controller)],
-            _ => Vec::new(),
-        };
-        let limits = hierarchies
-            .iter()
-            .filter_map(|hierarchy| lowest_group_limit(hierarchy, group, limit));
-        limits.min()
-    };
-    groups.lines().filter_map(limits).min()
-}
-
-/// Lowest limit of a group and its ancestors.
-fn lowest_group_limit(
-    hierarchy: &Path,
-    group: &str,
-    limit: impl Fn(&Path) -> Option<u64>,
-) -> Option<u64> {
-    let group = hierarchy.join(group.trim_start_matches('/'));
-    let groups = group.ancestors();
-    let within = groups.take_while(|group| group.starts_with(hierarchy));
-    within.filter_map(limit).min()
-}
-
-/// Cores that a process may use, by its affinity and by the quotas of the control groups that it is in.
-pub fn process_core_limit(pid: i32) -> Option<f64> {
-    let quota = lowest_group_limit_of_process(pid, "cpu", control_group_millicores);
-    let affinity = sched_getaffinity(Pid::from_raw(pid)).ok();
-    let affinity = affinity.map(|cores| u64::from(cores.count()) * 1000);
-    let least = quota.into_iter().chain(affinity).min()?;
-    Some(least as f64 / 1000.0)
-}
-
-/// Thousandths of a core that a group may use, in version 2 or 1 of control groups; none if there is no limit.
-fn control_group_millicores(group: &Path) -> Option<u64> {
-    let unified = file_text(group.join("cpu.max"));
-    let (quota, period) = match unified.split_once(' ') {
-        Some((quota, period)) => (quota.parse().ok()?, period.parse().ok()?),
-        None => {
-            let number = |name: &str| file_text(group.join(name)).parse::<u64>().ok();
-            (number("cpu.cfs_quota_us")?, number("cpu.cfs_period_us")?)
-        }
-    };
-    quota.saturating_mul(1000_u64).checked_div(period)
 }
 
 /// Free bytes for an ordinary user on the file system of a path.
@@ -298,8 +234,6 @@ impl ThreadCpuTimes {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -308,44 +242,5 @@ mod tests {
         assert!(here.cores > 0 && here.memory_bytes > 1 << 20);
         assert!(!here.processor.is_empty() && here.kernel.contains('.'));
         assert!(free_bytes(Path::new("/")).is_some());
-    }
-
-    #[test]
-    fn quotas_of_both_versions_are_cores() {
-        let folder = tempfile::tempdir().unwrap();
-        let group = folder.path();
-        assert_eq!(control_group_millicores(group), None);
-        fs::write(group.join("cpu.cfs_quota_us"), "-1\n").unwrap();
-        fs::write(group.join("cpu.cfs_period_us"), "100000\n").unwrap();
-        assert_eq!(control_group_millicores(group), None);
-        fs::write(group.join("cpu.cfs_quota_us"), "250000\n").unwrap();
-        assert_eq!(control_group_millicores(group), Some(2500));
-        fs::write(group.join("cpu.max"), "max 100000\n").unwrap();
-        assert_eq!(control_group_millicores(group), None);
-        fs::write(group.join("cpu.max"), "50000 100000\n").unwrap();
-        assert_eq!(
-            lowest_group_limit(group, "/", control_group_millicores),
-            Some(500)
-        );
-    }
-
-    #[test]
-    fn a_process_on_one_core_has_one() {
-        let own = std::process::id().cast_signed();
-        let cores = process_core_limit(own).unwrap();
-        assert!(cores > 0.0 && cores <= f64::from(describe_machine(own).cores));
-    }
-
-    #[test]
-    fn a_limit_of_an_ancestor_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        fs::create_dir_all(root.join("a/b")).unwrap();
-        fs::write(root.join("a/memory.max"), "123456789\n").unwrap();
-        fs::write(root.join("a/b/memory.max"), "max\n").unwrap();
-        assert_eq!(
-            lowest_group_limit(root, "/a/b", control_group_bytes),
-            Some(123_456_789)
-        );
     }
 }
