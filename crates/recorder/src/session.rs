@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use itertools::Itertools;
 use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
 use crate::UserError;
@@ -267,20 +266,13 @@ impl Session {
         warnings.extend(self.memory_limit_warning());
         warnings.extend(files.devices.warnings());
         let limited = files.devices.limited(&self.io_limits);
-        if !limited.is_empty() {
-            warnings.push(format!(
-                "the server's control group allows {} of a device of its files: sessions that wait for this limit \
-                 wait for no device, and answers leave that out. Raise the limit and record again before you move \
-                 a file",
-                limited.iter().join(", ")
-            ));
-        }
         let cores = about.machine.cores;
         let core_limit = self.core_limit.filter(|limit| *limit < f64::from(cores));
         let mut about = About {
             clients: self.clients.clone(),
             machine: Machine {
                 core_limit,
+                io_limits: limited.iter().map(ToString::to_string).collect(),
                 processes_bytes: self.processes_bytes,
                 ..about.machine
             },

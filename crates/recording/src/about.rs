@@ -115,6 +115,9 @@ pub struct Machine {
     /// Cores that the server may use, by its affinity and the quotas of its control groups, where that is fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_limit: Option<f64>,
+    /// Limits of block I/O of the server's control groups, for devices of its files: "60 writes a second".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub io_limits: Vec<String>,
     /// Memory, or the limit of the recorded processes' control group if that is less.
     pub memory_bytes: u64,
     /// Memory of the recorded processes themselves, page cache aside: 0 in recordings that do not say.

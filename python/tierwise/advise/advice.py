@@ -327,7 +327,7 @@ def advise(
                 else []
             ),
         ],
-        warnings=_remarks_and_warnings(
+        warnings=_without_remarks(
             judged,
             _cautions(recorded.warnings, [(prediction, prediction.warnings) for prediction in answers]),
         ),
@@ -337,18 +337,10 @@ def advise(
     )
 
 
-def _remarks_and_warnings(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
-    """The remarks on the recording, then the warnings; a warning that only repeats a remark is left out."""
-    cautions_of_all = [
-        Caution(text=f"{remark.reason}: {remark.fix}", placements=[])
-        for remark in judged.remarks
-        if not remark.blocks
-    ]
+def _without_remarks(judged: Usability, cautions: Sequence[Caution]) -> list[Caution]:
+    """The warnings without those that only repeat a remark on the recording."""
     reasons = tuple(judged.reasons)
-    return [
-        *cautions_of_all,
-        *(caution for caution in cautions if not (reasons and caution.text.startswith(reasons))),
-    ]
+    return [caution for caution in cautions if not (reasons and caution.text.startswith(reasons))]
 
 
 def _cautions(of_all: Sequence[str], texts_of: Sequence[tuple[Prediction, Sequence[str]]]) -> list[Caution]:

@@ -43,7 +43,7 @@ from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.document import Block
 from tierwise.report.recording.advice_report import advice_document
 from tierwise.report.recording.day_report import day_advice_document, day_advice_section
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.tables_report import tables_document
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def show_table_advice(
         advice = advise_tables(predictor, placed, terms, size_bytes, budget_per_month=most)
     judged = judge_usability(predictor)
     content = {"recorded": predictor.run, "advice": advice, "usability": judged.fields}
-    document = [*unusable_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
+    document = [*doubt_texts(judged.usable, judged.ordered), *tables_document(advice, predictor.run)]
     print_result(document, content, "table-advice", format)
 
 

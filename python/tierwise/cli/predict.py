@@ -36,7 +36,7 @@ from tierwise.predict.usability import DatabaseUsability, judge_usability
 from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.charts.chart_style import to_png
 from tierwise.report.document import Document, Text
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.prediction_report import (
     joint_document,
     prediction_document,
@@ -76,7 +76,7 @@ def print_joint_prediction(
     document = [
         *chain(
             *(
-                unusable_texts(each.usable, each.ordered, unusable.format(name))
+                doubt_texts(each.usable, each.ordered, unusable.format(name), name)
                 for name, each in judged.items()
             )
         ),

@@ -26,7 +26,7 @@ from tierwise.recording.command_outputs import write_output_file
 from tierwise.report.charts.chart_style import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.recording.day_report import day_document, day_page
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.openmetrics import openmetrics_text
 from tierwise.report.recording.profile_report import profile_chart, profile_document, profile_page
 from tierwise.report.recording.recording_report import (
@@ -150,7 +150,7 @@ def profile(
         else profile_document(breakdown, gains, opened.warnings, opened.about.devices)
     )
     document += [Text(f"Data directory: {size_text(data_bytes)}.")] if data_bytes is not None else []
-    unusable = unusable_texts(judged.usable, judged.ordered) if judged is not None else []
+    unusable = doubt_texts(judged.usable, judged.ordered) if judged is not None else []
     document = document if judged is None else add_usability_verdict(judged, document)
     if format is ProfileFormat.OPENMETRICS:
         print_text(openmetrics_of(recording, opened, breakdown, gains, rate_per_s), nl=False)

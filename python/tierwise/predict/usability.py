@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.names import capitalized
+from tierwise.model.names import capitalized, join_words
 from tierwise.model.numbers import percent_text, signed_percent_text
 from tierwise.model.placement import Role
 from tierwise.model.units import significant_text
@@ -161,7 +161,7 @@ def judge_usability(predictor: Predictor) -> Usability:
         *([] if predictor.run.from_waits else _of_contradictions(about)),
         *_of_size(predictor),
         *_of_disturbance(about),
-        *_of_core_limit(predictor),
+        *_of_limits(predictor),
         *_of_contents(predictor),
         *_of_replay(predictor),
     ]
@@ -252,14 +252,20 @@ def _of_disturbance(about: RecordingMetadata) -> Iterator[UsabilityRemark]:
         )
 
 
-def _of_core_limit(predictor: Predictor) -> Iterator[UsabilityRemark]:
-    """Waits for the end of a quota's period, which replays know as waits for a busy core."""
+def _of_limits(predictor: Predictor) -> Iterator[UsabilityRemark]:
+    """Waits for limits of control groups: replays take those of cores for busy cores, and lack others."""
     machine, waits = predictor.about.machine, predictor.work.observed.shares.get("runnable", 0.0)
     if machine.core_limit is not None and waits > _MOST_WAITS_FOR_CORES:
         yield _hint(
             f"sessions waited for a core in {percent_text(waits)} of their time, and the server may use "
             f"{machine.core_limit:g} of {machine.cores}",
             "raise the quota of its control group or its affinity before you buy anything, and record again",
+        )
+    if machine.io_limits:
+        yield _hint(
+            f"a control group allows the server {join_words(machine.io_limits)} of a device of its files: "
+            "answers leave waits for that out",
+            "raise the limit before you move a file, and record again",
         )
 
 

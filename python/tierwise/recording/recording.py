@@ -143,6 +143,8 @@ class RecordedMachine(TolerantModel):
     cores: int = Field(ge=0, le=_MOST_CORES)
     core_limit: float | None = Field(default=None, gt=0, le=_MOST_CORES, allow_inf_nan=False)
     """Cores that the server may use, by its affinity and its control groups, if that is fewer."""
+    io_limits: list[str] = []
+    """Limits of block I/O of the server's control groups, for devices of files: ``60 writes a second``."""
     memory_bytes: Bytes
     processes_bytes: Bytes = 0
     """Memory of the recorded processes, without the page cache; 0 if that was not seen."""

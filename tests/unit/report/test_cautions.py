@@ -78,10 +78,12 @@ def test_a_warning_names_the_placements_that_it_belongs_to() -> None:
     assert of_all.placements == [], "every placement of this advice is on it"
 
 
-def test_a_remark_and_a_warning_of_one_thing_are_one_warning_with_what_to_do() -> None:
-    advice = advise(predictor([], stolen_cpu_share=0.13), AdviceOptions(["nvme-dc"]))
-    sentences = [warning.text for warning in advice.warnings if "hypervisor" in warning.text]
-    assert len(sentences) == 1 and "record at another hour" in sentences[0]
+def test_a_doubt_stands_before_the_answer_once_with_what_to_do() -> None:
+    """It was the last of the warnings, below the answer."""
+    document = advice_document(advise(predictor([], stolen_cpu_share=0.13), AdviceOptions(["nvme-dc"])))
+    texts = [block.text for block in document if isinstance(block, Text)]
+    assert [number for number, text in enumerate(texts) if "hypervisor" in text] == [0]
+    assert texts[0].startswith("Doubt: ") and "Record at another hour" in texts[0]
 
 
 def test_what_another_model_says_is_never_in_sight() -> None:

@@ -24,6 +24,7 @@ pub fn describe_machine(pid: i32) -> Machine {
         cores: cores.max().unwrap_or(1),
         memory_bytes: memory_bytes.into_iter().flatten().min().unwrap_or(0),
         core_limit: None,
+        io_limits: Vec::new(),
         processes_bytes: 0,
         processor: processor_model(),
         kernel: file_text("/proc/sys/kernel/osrelease"),

@@ -30,7 +30,7 @@ from tierwise.report.recording.alternatives import (
     memory_blocks,
     setting_blocks,
 )
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.tables_report import (
     listed_relations,
     moved_tables_sentences,
@@ -166,7 +166,7 @@ def advice_page(
         script=Markup(script),
         bundle=base64.b64encode(bundle).decode(),
         data=Markup(_json(data)),
-        unusable=to_html(unusable_texts(subject.advice.usable, subject.advice.remarks)),
+        unusable=to_html(doubt_texts(subject.advice.usable, subject.advice.remarks)),
         headline=without_line_breaks(page_decision.page_headline(subject)),
         sentences=to_html(page_decision.decision_sentences(subject)),
         day=to_html(day) if day else "",

@@ -22,6 +22,7 @@ from tierwise.report.recording.decision_words import (
     budget_needed,
     cost_words,
     decision_headline,
+    doubt_texts,
     goal_sentence,
     lifetime_words,
     money_words,
@@ -33,7 +34,6 @@ from tierwise.report.recording.decision_words import (
     roles_moving_together_sentences,
     space_sentences,
     tried_placements_words,
-    unusable_texts,
     volatile_device_sentence,
 )
 from tierwise.report.recording.prediction_report import (
@@ -242,7 +242,7 @@ _MOST_MOVES = 12
 def advice_document(advice: Advice) -> list[doc.Block]:
     """Whether it may be followed, the decision; then the ladder, single moves, its devices, and warnings."""
     decision = advice.decision
-    blocks: list[doc.Block] = unusable_texts(advice.usable, advice.remarks)
+    blocks: list[doc.Block] = doubt_texts(advice.usable, advice.remarks)
     blocks += [doc.Text(decision_headline(advice), doc.Tone.HEADLINE)]
     blocks += [doc.Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(doc.Text(f"Recorded: {recorded_sentence(advice.run)}"))

@@ -23,7 +23,7 @@ from tierwise.report.charts.chart_style import (
 )
 from tierwise.report.charts.chart_style import placement_colours as scale_of
 from tierwise.report.palette import ROLE_COLOURS
-from tierwise.report.recording.decision_words import decision_headline, moved_words, unusable_texts
+from tierwise.report.recording.decision_words import decision_headline, doubt_texts, moved_words
 from tierwise.report.recording.prediction_report import (
     caution_blocks,
     move_words,
@@ -85,7 +85,7 @@ def _unusable(day_advice: DayAdvice) -> list[doc.Block]:
     }
     unusable: list[doc.Block] = []
     for name, advice in asked.items():
-        first, *others = unusable_texts(advice.usable, advice.remarks)
+        first, *others = doubt_texts(advice.usable, advice.remarks)
         unusable += [
             doc.Text(f"{name}: {first.text}", first.tone) if isinstance(first, doc.Text) else first,
             *others,

@@ -207,14 +207,24 @@ _DEVICE_PARTS = {"log", "read", "write"}
 _TIMES = TIME_NAMES | {"log": "waiting for the log"}
 
 
-def unusable_texts(usable: bool, remarks: Sequence[UsabilityRemark], first: str = _UNUSABLE) -> list[Block]:
-    """That the recording is not usable, why and what to do, before anything else; nothing if it is."""
+def doubt_texts(
+    usable: bool, remarks: Sequence[UsabilityRemark], first: str = _UNUSABLE, of: str = ""
+) -> list[Block]:
+    """What makes a recording unusable or doubtful and what to do, before anything else; or nothing.
+
+    Args:
+        usable: whether the recording is.
+        remarks: on the recording.
+        first: sentence that says that it is not.
+        of: name of the database, where there are several.
+    """
     if usable:
-        return []
-    blocking = [remark for remark in remarks if remark.blocks]
+        name = f", {of}" if of else ""
+        doubts = (f"Doubt{name}: {remark.reason}. {capitalized(remark.fix)}." for remark in remarks)
+        return [Text(doubt, Tone.WARNING) for doubt in doubts]
     return [
         Text(first, Tone.HEADLINE),
-        *(Text(f"{capitalized(remark.reason)}: {remark.fix}.", Tone.WARNING) for remark in blocking),
+        *(Text(f"{capitalized(remark.reason)}: {remark.fix}.", Tone.WARNING) for remark in remarks),
     ]
 
 

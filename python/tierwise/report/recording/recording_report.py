@@ -17,7 +17,7 @@ from tierwise.recording import (
 )
 from tierwise.recording.observation import PARTS
 from tierwise.report.document import Block, Cell, Document, Table, Text, Tone, empty_table, figure_cell
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.prediction_report import usability_texts, warning_texts
 from tierwise.report.recording.profile_report import (
     PART_NAMES,
@@ -57,8 +57,8 @@ def taken_recording_document(opened: Recording, usability: Usability) -> list[Bl
 
 
 def add_usability_verdict(judged: Usability, answers: Document) -> list[Block]:
-    """Answers from a recording: before them that it is not usable, after them the verdict."""
-    return [*unusable_texts(judged.usable, judged.ordered), *answers, *usability_texts(judged)]
+    """Answers from a recording: before them what makes it unusable or doubtful, after them the verdict."""
+    return [*doubt_texts(judged.usable, judged.ordered), *answers, *usability_texts(judged)[:1]]
 
 
 def checks_table(checks: Sequence[RecordingCheck]) -> Table:

@@ -10,7 +10,7 @@ from tierwise.model import numbers
 from tierwise.model.names import join_words
 from tierwise.model.placement import ROLE_NAMES
 from tierwise.report.document import Block, Cell, Table, Text, Tone, empty_table, estimate_cell, figure_cell
-from tierwise.report.recording.decision_words import unusable_texts
+from tierwise.report.recording.decision_words import doubt_texts
 from tierwise.report.recording.prediction_report import (
     caution_blocks,
     recorded_sentence,
@@ -190,7 +190,7 @@ def verification_document(verification: ForecastVerification) -> list[Block]:
     label = f", {forecast.label}" if forecast.label else ""
     asked = ", ".join(scenario_parts(forecast.prediction.scenario))
     blocks: list[Block] = [
-        *unusable_texts(verification.usable, verification.remarks, _UNUSABLE),
+        *doubt_texts(verification.usable, verification.remarks, _UNUSABLE),
         Text(verification_headline(verification), Tone.HEADLINE),
         Text(f"Forecast: {asked} ({forecast.file}{label}), from {recorded_sentence(forecast.run)}"),
         Text(f"After: {recorded_sentence(verification.after)}"),
