@@ -125,6 +125,8 @@ class DatabaseOptions(StrictModel):
     engine_version: str | None
     unit: str
     """What rates count."""
+    recorded_run: str = ""
+    """What tells one recorded run from another, also in a copy and one that is redacted; empty if nothing does."""
     options: list[FleetOption]
     """The recorded placement, then the others, the cheapest first."""
     worth_per_month: float | None = None
@@ -163,6 +165,8 @@ def _options(task: DatabaseOptionsTask, predictor: Predictor) -> DatabaseOptions
     costs = PlacementCosts.of(predictor, task.terms)
     rent = instance_rent_per_month([], predictor.work.cores, costs.currency)
     search = PlacementSearch(predictor, task.devices, costs, rent_per_month=rent)
+    about = predictor.about
+    starts_ns = [burst.start_ns for burst in about.bursts[:3]]
     recorded, judged, run = search.staying, judge_usability(predictor), predictor.run
     others = [option for option in search.front(task.goal) if not option.stays and option.prediction.speedup]
     needed = [option for option in others if task.goal and search.serves(task.goal, option)]
@@ -175,6 +179,7 @@ def _options(task: DatabaseOptionsTask, predictor: Predictor) -> DatabaseOptions
         engine=run.engine,
         engine_version=run.engine_version,
         unit=run.unit,
+        recorded_run=" ".join([run.engine, about.started_at, *map(str, starts_ns)]) if starts_ns else "",
         options=[
             _row(search, option, task.goal, costs)
             for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))

@@ -121,8 +121,9 @@ def fleet_advice_from_options(
     """
     devices = _candidates(options)
     budget = options.budget_per_month
-    rows = [outcome for outcome in outcomes if isinstance(outcome, DatabaseOptions)]
-    without = [*left_out, *(outcome for outcome in outcomes if isinstance(outcome, SkippedRecording))]
+    rows, copies = _without_copies(outcome for outcome in outcomes if isinstance(outcome, DatabaseOptions))
+    skipped = (outcome for outcome in outcomes if isinstance(outcome, SkippedRecording))
+    without = [*left_out, *skipped, *copies]
     if not rows:
         raise _nothing(without)
     allowed = [row.options[:1] if row.unusable else options_reaching_goal(row.options) for row in rows]
@@ -170,6 +171,22 @@ def fleet_advice_from_options(
         ),
         warnings=_remarks((row.name, row.warnings) for row in rows),
     )
+
+
+def _without_copies(
+    rows: Iterable[DatabaseOptions],
+) -> tuple[list[DatabaseOptions], list[SkippedRecording]]:
+    """The first of the rows of each recorded run; the others would count one database twice."""
+    first: dict[str, DatabaseOptions] = {}
+    copies = []
+    for number, row in enumerate(rows):
+        kept = first.setdefault(row.recorded_run or str(number), row)
+        if kept is not row:
+            problem = f"it is a copy of the recording of {kept.name}"
+            copies.append(
+                SkippedRecording(name=row.name, uri=row.uri, problem=problem, fix="name one of the two")
+            )
+    return list(first.values()), copies
 
 
 def options_reaching_goal(options: Sequence[FleetOption]) -> list[FleetOption]:

@@ -173,7 +173,7 @@ def _schema() -> Any:
             ),
         }
     )
-    names = ("task", "name", "uri", "engine", "engine_version", "unit")
+    names = ("task", "name", "uri", "engine", "engine_version", "unit", "recorded_run")
     fields = dict.fromkeys(names, text) | {"options": pa.list_(option)}
     fields |= {"worth_per_month": number} | dict.fromkeys(("unusable", "warnings", "notes"), texts)
     return pa.schema(fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.executor import ThreadExecutor
 from tierwise.predict import Predictor
+from tierwise.recording.recording import redact_recording
 
 
 @pytest.fixture
@@ -146,3 +148,15 @@ def test_a_defect_costs_no_other_answer(monkeypatch: pytest.MonkeyPatch) -> None
     assert (
         isinstance(options, SkippedRecording) and "defect of tierwise: ZeroDivisionError" in options.problem
     )
+
+
+def test_a_copy_of_a_recording_is_no_second_database(tmp_path: Path) -> None:
+    """A redacted copy, made for others, counted its gain and its price twice."""
+    redact_recording(EXAMPLES / "keyed-update", tmp_path / "shared")
+    shutil.copytree(EXAMPLES / "keyed-update", tmp_path / "shop")
+    tasks, _ = find_recordings([f"{tmp_path}/*"])
+    options = AdviceOptions([NVME], terms=PaymentTerms())
+    advice = advise_fleet(tasks, options, ThreadExecutor(1), seeds=1)
+    assert [database.name for database in advice.databases] == ["shared"]
+    (copy,) = advice.left_out
+    assert (copy.name, copy.problem) == ("shop", "it is a copy of the recording of shared")

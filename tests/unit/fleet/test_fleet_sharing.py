@@ -238,8 +238,11 @@ def invoke(*arguments: str) -> str:
 
 
 def test_shipped_recordings_share_a_device(tmp_path: Path) -> None:
-    for name in ("north", "south", "east"):
+    for day, name in enumerate(("north", "south", "east"), 1):
         shutil.copytree(EXAMPLES / "order-entry", tmp_path / "all" / name)
+        file = tmp_path / "all" / name / "about.json"
+        about = json.loads(file.read_bytes())
+        file.write_text(json.dumps(about | {"started_at": f"2026-11-0{day}T12:00:00Z"}))
     shutil.copytree(EXAMPLES / "keyed-update", tmp_path / "all" / "once")
     page = tmp_path / "fleet.html"
     asked = [f"{tmp_path}/all/*", "--devices", "dram-fc", "--seeds", "2", "--share"]
