@@ -126,7 +126,7 @@ class DatabaseOptions(StrictModel):
     unit: str
     """What rates count."""
     recorded_run: str = ""
-    """What tells one recorded run from another, also in a copy and one that is redacted; empty if nothing does."""
+    """What tells a recorded run from others, also in a copy and a redacted one; empty if nothing does."""
     options: list[FleetOption]
     """The recorded placement, then the others, the cheapest first."""
     worth_per_month: float | None = None
