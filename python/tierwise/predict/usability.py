@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.model.names import capitalized, join_words
 from tierwise.model.numbers import percent_text, signed_percent_text
@@ -253,13 +254,18 @@ def _of_disturbance(about: RecordingMetadata) -> Iterator[UsabilityRemark]:
 
 
 def _of_limits(predictor: Predictor) -> Iterator[UsabilityRemark]:
-    """Waits for limits of control groups: replays take those of cores for busy cores, and lack others."""
+    """What limits a server that replays do not know: they take waits for a quota for those for busy cores."""
     machine, waits = predictor.about.machine, predictor.work.observed.shares.get("runnable", 0.0)
     if machine.core_limit is not None and waits > _MOST_WAITS_FOR_CORES:
         yield _hint(
             f"sessions waited for a core in {percent_text(waits)} of their time, and the server may use "
             f"{machine.core_limit:g} of {machine.cores}",
             "raise the quota of its control group or its affinity before you buy anything, and record again",
+        )
+    if _core.STANDBY in predictor.as_recorded.warnings:
+        yield _hint(
+            _core.STANDBY.partition(", which")[0],
+            "see that it keeps up with its primary before you move a file to a slower device",
         )
     if machine.io_limits:
         yield _hint(

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from support.fake_replay import FakeReplay, about, predictor
 from support.recording_factory import write_recording
+from tierwise import _core
 from tierwise.cli import app
 from tierwise.predict import Predictor
 from tierwise.predict.rate_unit import counted_to_shown_ratio, parse_rate_unit
@@ -114,6 +115,13 @@ def test_waits_for_cores_below_a_limit_are_of_the_limit() -> None:
     assert "raise the quota" in usability.fixes[0]
     assert judged(waiting, machine=machine).reasons == []
     assert judged(machine=machine | {"cores": 2, "core_limit": 0.1}).reasons == []
+
+
+def test_a_limit_of_block_io_and_a_standby_are_doubts() -> None:
+    limited = judged(machine=about().machine.model_dump() | {"io_limits": ["60 writes a second"]})
+    assert limited.usable and "allows the server 60 writes a second" in limited.reasons[0]
+    standby = judged(warnings=[_core.STANDBY])
+    assert standby.usable and standby.reasons[0].startswith("the server is a standby")
 
 
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
