@@ -12,7 +12,7 @@ from tierwise.advise.priced_placement import MARGIN
 from tierwise.device_models.prices import BillPart, MemoryPrice
 from tierwise.model import numbers
 from tierwise.model.names import capitalized, join_words
-from tierwise.model.placement import ROLE_NAMES
+from tierwise.model.placement import ROLE_NAMES, Role
 from tierwise.predict.usability import UsabilityRemark
 from tierwise.report.document import Block, Cell, Table, Text, Tone, empty_table, figure_cell
 from tierwise.report.recording.prediction_report import (
@@ -185,8 +185,14 @@ def space_sentences(advice: Advice) -> list[str]:
         for space in spaces
         if space.parts and space.size_bytes > space.now_bytes
     ]
+    temporary = [
+        f"The temporary files took {numbers.size_text(space.now_bytes)} while recorded: what larger sorts "
+        "and joins need is not known."
+        for space in spaces
+        if space.role is Role.TEMP
+    ]
     failure = "writes fail" if advice.run.engine == "sqlite" else "the server stops"
-    return growing + [
+    return [*growing, *temporary] + [
         f"{capitalized(filling.when)}, {ROLE_NAMES[filling.role]} fills the free "
         f"{numbers.size_text(filling.free_bytes)} of {filling.device} after "
         f"{_span(filling.full_after_s)} at the predicted rate, and {failure}."
