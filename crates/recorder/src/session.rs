@@ -8,6 +8,7 @@ use tierwise_recording::{About, ClientProgram, Machine, Rules};
 
 use crate::UserError;
 use crate::database::clients::{client_programs_of_server, merge_client_programs};
+use crate::database::settings::replication_slots;
 use crate::decoding::{DecodingThread, RecordingDecoder};
 use crate::host::control_groups::{
     IoLimit, memory_limit_bytes, process_core_limit, process_io_limits,
@@ -278,6 +279,8 @@ impl Session {
             },
             devices: files.devices.described(),
             cost: Some(meter.cost()),
+            replication_slots: directory
+                .and_then(|directory| replication_slots(directory, &files.rules, &files.root)),
             data_directory_bytes: sizes.as_ref().map(|sizes| sizes.all_bytes),
             role_bytes: sizes.map_or_else(Default::default, |sizes| sizes.role_bytes),
             warnings,

@@ -47,6 +47,9 @@ pub struct About {
     /// recordings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_bytes: BTreeMap<Role, u64>,
+    /// Number of PostgreSQL's replication slots, which keep its log; none of other engines, and in older recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication_slots: Option<u32>,
     /// Tables and indexes, by the files that hold them; empty if the server was not asked, and in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<Relation>,

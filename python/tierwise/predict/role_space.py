@@ -137,7 +137,7 @@ def _grows_bytes_per_s(role: Role, about: RecordingMetadata, written_bytes_per_s
 def _grows_to(role: Role, about: RecordingMetadata, grows_bytes_per_s: float) -> tuple[list[SpacePart], str]:
     match about.engine, role:
         case "postgres", Role.LOG:
-            return _postgres_log(about.settings)
+            return _postgres_log(about.settings, about.replication_slots)
         case (("mariadb" | "mysql"), Role.LOG):
             return innodb_log_space(about.settings, about.engine), ""
         case (("mariadb" | "mysql"), Role.ARCHIVE):
@@ -148,7 +148,7 @@ def _grows_to(role: Role, about: RecordingMetadata, grows_bytes_per_s: float) ->
             return [], ""
 
 
-def _postgres_log(settings: Mapping[str, str]) -> tuple[list[SpacePart], str]:
+def _postgres_log(settings: Mapping[str, str], slots: int | None) -> tuple[list[SpacePart], str]:
     most = _size(settings, "max_wal_size")
     if settings and not most.size_bytes:
         most = SpacePart(what="max_wal_size by default", size_bytes=_DEFAULT_MAX_WAL_SIZE)
@@ -168,7 +168,8 @@ def _postgres_log(settings: Mapping[str, str]) -> tuple[list[SpacePart], str]:
     stops = []
     if settings.get("archive_mode", "off").lower() not in _OFF:
         stops.append("archiving stops")
-    if settings.get("max_slot_wal_keep_size", "-1").startswith("-"):
+    slot_limit = settings.get("max_slot_wal_keep_size", "-1" if slots else "")
+    if slot_limit.startswith("-") and slots != 0:
         stops.append("the reader of a replication slot stops")
     return parts, f"if {' or '.join(stops)}" if stops else ""
 

@@ -247,6 +247,8 @@ class RecordingMetadata(TolerantModel):
     """Size of all files of the engine's data directory, if known."""
     role_bytes: dict[Role, Bytes] = {}
     """The same by role of the files, also of those elsewhere; empty in older recordings."""
+    replication_slots: int | None = Field(default=None, ge=0)
+    """Number of PostgreSQL's replication slots; null for other engines, and in older recordings."""
     relations: list[Relation] = []
     """Tables and indexes by their files; empty if the server was not asked, and in older recordings."""
     clients: list[ClientProgram] = []

@@ -21,9 +21,8 @@ MIB, GIB = 1 << 20, 1 << 30
 DAY_S = 86_400
 
 
-def space_of(role: Role, engine: str, settings: dict[str, str], **more: Any) -> RoleSpace:
-    described = about(engine=engine, settings=settings, role_bytes=more.pop("role_bytes", {}))
-    return role_spaces(described, {role: 16 * MIB}, more)[role]
+def space_of(role: Role, engine: str, settings: dict[str, str], **fields: Any) -> RoleSpace:
+    return role_spaces(about(engine=engine, settings=settings, **fields), {role: 16 * MIB})[role]
 
 
 @pytest.mark.parametrize(
@@ -83,21 +82,25 @@ def test_binary_logs_stay_until_they_expire(
 
 
 @pytest.mark.parametrize(
-    ("settings", "unlimited"),
+    ("settings", "slots", "unlimited"),
     [
-        ({"archive_mode": "on", "max_slot_wal_keep_size": "1GB"}, "if archiving stops"),
-        ({"archive_mode": "off", "max_slot_wal_keep_size": "1GB"}, ""),
-        ({"max_wal_size": "1GB"}, "if the reader of a replication slot stops"),
-        ({}, "if its settings, which are not known, let it grow"),
-        ({"max_slot_wal_keep_size": "-1"}, "if the reader of a replication slot stops"),
+        ({"archive_mode": "on", "max_slot_wal_keep_size": "1GB"}, None, "if archiving stops"),
+        ({"archive_mode": "off", "max_slot_wal_keep_size": "1GB"}, 1, ""),
+        ({"max_wal_size": "1GB"}, 1, "if the reader of a replication slot stops"),
+        ({"max_wal_size": "1GB"}, 0, ""),
+        ({"max_wal_size": "1GB"}, None, ""),
+        ({}, 0, "if its settings, which are not known, let it grow"),
+        ({"max_slot_wal_keep_size": "-1"}, None, "if the reader of a replication slot stops"),
+        ({"max_slot_wal_keep_size": "-1"}, 0, ""),
         (
             {"archive_mode": "always", "max_slot_wal_keep_size": "-1"},
+            2,
             "if archiving stops or the reader of a replication slot stops",
         ),
     ],
 )
-def test_what_lets_a_log_grow_is_named(settings: dict[str, str], unlimited: str) -> None:
-    assert space_of(Role.LOG, "postgres", settings).unlimited == unlimited
+def test_what_lets_a_log_grow_is_named(settings: dict[str, str], slots: int | None, unlimited: str) -> None:
+    assert space_of(Role.LOG, "postgres", settings, replication_slots=slots).unlimited == unlimited
 
 
 def test_a_log_of_sqlite_grows_while_it_is_read() -> None:

@@ -24,7 +24,7 @@ pub struct FileDescriber {
     /// In place of the rules' own roles.
     role_of: Option<RoleLookup>,
     /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
-    root: PathBuf,
+    pub root: PathBuf,
     /// Those that hold files with roles that were asked for.
     directories: BTreeSet<PathBuf>,
     extents: CachedFileExtents,

@@ -38,6 +38,13 @@ pub fn server_warnings(pid: i32, rules: &Rules, root: &Path) -> Vec<String> {
     standby.then(|| STANDBY.to_owned()).into_iter().collect()
 }
 
+/// Number of the server's replication slots, which keep its log; none of an engine that has none.
+#[must_use]
+pub fn replication_slots(directory: &Path, rules: &Rules, root: &Path) -> Option<u32> {
+    let is_postgres = rules.counters.as_deref() == Some("postgresql");
+    is_postgres.then(|| postgres::replication_slots(directory, root))?
+}
+
 /// The settings that the rules name, of the server with a pid whose files have that root.
 #[must_use]
 pub fn server_settings(pid: i32, rules: &Rules, root: &Path) -> ServerSettings {

@@ -60,6 +60,13 @@ pub fn is_standby(directory: &Path, root: &Path) -> bool {
     state.is_some_and(|state| u32::from_ne_bytes(*state) == IN_ARCHIVE_RECOVERY)
 }
 
+/// Number of the replication slots of a server with that data directory; none if it has no directory for them.
+pub fn replication_slots(directory: &Path, root: &Path) -> Option<u32> {
+    let slots = path_within_root(root, &directory.join("pg_replslot"));
+    let slots = std::fs::read_dir(slots).ok()?.flatten();
+    u32::try_from(slots.count()).ok()
+}
+
 fn parse_postgres_config(text: &str) -> Vec<ConfigLine> {
     let lines = text.lines().filter_map(config_name_and_value);
     let lines = lines.map(|(name, value)| match name.as_str() {
@@ -176,6 +183,15 @@ mod tests {
             std::fs::write(directory.join("global/pg_control"), control).unwrap();
             assert_eq!(is_standby(directory, root), expected);
         }
+    }
+
+    #[test]
+    fn replication_slots_are_directories() {
+        let data = tempfile::tempdir().unwrap();
+        let root = Path::new("/");
+        assert_eq!(replication_slots(data.path(), root), None);
+        std::fs::create_dir_all(data.path().join("pg_replslot/standby_1")).unwrap();
+        assert_eq!(replication_slots(data.path(), root), Some(1));
     }
     use std::fs;
 
