@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from math import isinf
 from pathlib import Path
@@ -19,6 +20,7 @@ from tierwise.capture.schedule import DayPlan, FinishedRecording
 from tierwise.capture.sql_session import Dsn
 from tierwise.capture.target import RecordingTarget, program_of_process
 from tierwise.host import ledger
+from tierwise.host.interrupts import deferred_interrupts
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -76,7 +78,8 @@ class DayRecorder:
         while not self._over and start_s < self._began_s + self._plan.seconds:
             try:
                 self._wait(start_s)
-                self._take()
+                with ExitStack() as whole:
+                    self._take(whole)
             except KeyboardInterrupt:
                 self._end("interrupted: the day ends")
             period_s = max(period_s + self._every_s, time.monotonic())
@@ -95,14 +98,14 @@ class DayRecorder:
             self._say(f"next recording at {_clock(left_s)}")
             time.sleep(left_s)
 
-    def _take(self) -> None:
-        """Take one recording."""
+    def _take(self, whole: ExitStack) -> None:
+        """Take one recording; once it has its bursts, it is finished and noted before an interrupt counts."""
         self._attempts += 1
         cpu_s = time.process_time()
         out = self._out / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         try:
             self._follow_restart()
-            recorded = self._recorded(out)
+            recorded = self._recorded(out, whole)
         except TierwiseError as error:
             if self._attempts == 1:
                 raise
@@ -142,7 +145,7 @@ class DayRecorder:
         self._pid, self._identity = pids[0], ledger.ProcessIdentity.of(pids[0])
         self._note(f"the database was restarted; it is now process {self._pid}")
 
-    def _recorded(self, out: Path) -> dict[str, Any]:
+    def _recorded(self, out: Path, whole: ExitStack) -> dict[str, Any]:
         target = self._find(self._pid)
         with RecordingSession(target, out, self._plan.each, self._say, self._dsn) as session:
             try:
@@ -150,6 +153,7 @@ class DayRecorder:
             except KeyboardInterrupt:
                 session.stop()
                 self._end("interrupted: the day ends with this recording")
+            whole.enter_context(deferred_interrupts())
             return session.finish()
 
     def _end_for_size(self, size_bytes: int) -> None:

@@ -32,6 +32,7 @@ from tierwise.capture.target import (
 from tierwise.host import cpu, doctor, ledger, processes
 from tierwise.host.cpu import lowered_priority
 from tierwise.host.disk.partitions import emulated_partitions
+from tierwise.host.interrupts import deferred_interrupts
 from tierwise.model import numbers
 from tierwise.model.errors import TierwiseError
 from tierwise.model.executor import ProgressCallback
@@ -156,7 +157,8 @@ class RecordingSession:
 
     def __exit__(self, *_: object) -> None:
         """Detach; keep only the recording."""
-        self._undo.close()
+        with deferred_interrupts():
+            self._undo.close()
 
     def _options(self, spool: Path) -> dict[str, Any]:
         target = self._target

@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 
 from tierwise.host import mounts
 from tierwise.host.cpu import proc_stat_fields
+from tierwise.host.interrupts import deferred_interrupts
 from tierwise.host.users import ServerUser
 from tierwise.model import file_lock
 from tierwise.model.errors import TierwiseError, os_errors
@@ -230,7 +231,7 @@ class LedgerDirectory:
 
         If another one has taken its place, that one stays, and so does the entry, of which `clean` tells.
         """
-        with suppress(TierwiseError):
+        with deferred_interrupts(), suppress(TierwiseError):
             remove_directory(self.entry)
 
     def __enter__(self) -> Path:

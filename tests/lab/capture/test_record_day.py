@@ -9,11 +9,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.committer import SQLITE, committing
 from support.engine_contract import open_directory, places_in
+from tierwise.capture.day_recorder import DayRecorder
+from tierwise.capture.record import RecordingSession
+from tierwise.capture.schedule import BurstSchedule, DayPlan
+from tierwise.capture.target import RecordingTarget, load_rules
 from tierwise.host import clean, ledger
 from tierwise.lab.engines.postgres.binaries import embedded_postgres
 from tierwise.lab.engines.postgres.engine import PostgresEngine
@@ -116,3 +121,28 @@ def test_what_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
     assert gone.returncode == 2
     assert "of no engine that tierwise knows" in gone.stderr
     assert not out.exists()
+
+
+def test_an_interrupt_while_a_recording_is_finished_waits(
+    tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was complete on disk, and neither counted nor named; its directory of spooled events stayed."""
+    finish = RecordingSession.finish
+
+    def interrupted(session: RecordingSession) -> dict[str, Any]:
+        signal.raise_signal(signal.SIGINT)
+        return finish(session)
+
+    monkeypatch.setattr(RecordingSession, "finish", interrupted)
+    out, notes = tmp_path / "day", list[str]()
+    with committing(tmp_path / "app.db-wal") as process:
+        target = RecordingTarget(lambda: [process.pid], load_rules(SQLITE))
+        plan = DayPlan(600.0, 5.0, BurstSchedule(0.5, 0.5, 0.05))
+        day = DayRecorder(
+            process.pid, lambda _: target, out, plan, progress=lambda _: None, note=notes.append
+        )
+        day.run()
+    (recorded,) = finished(out)
+    assert len(day.taken) == 1
+    assert recorded.name in notes[-2] and "interrupted: the day ends" in notes[-1]
+    assert not ledger.entries()
