@@ -144,5 +144,6 @@ def test_an_interrupt_while_a_recording_is_finished_waits(
         day.run()
     (recorded,) = finished(out)
     assert len(day.taken) == 1
-    assert recorded.name in notes[-2] and "interrupted: the day ends" in notes[-1]
+    assert any(recorded.name in note for note in notes[:-1])  # a longer period may be noted after it
+    assert "interrupted: the day ends" in notes[-1]
     assert not ledger.entries()
