@@ -86,6 +86,13 @@ def open_path() -> Iterator[Path]:
 
 
 @pytest.fixture
+def memory_path() -> Iterator[Path]:
+    """A directory in memory, so that no disk bounds the number of requests."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as path:
+        yield Path(path)
+
+
+@pytest.fixture
 def own(open_path: Path) -> Path:
     """The directory of a device on this machine's own storage."""
     path = open_path / "own"
