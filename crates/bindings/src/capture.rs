@@ -163,10 +163,10 @@ pub fn path_within(py: Python<'_>, root: PathBuf, path: PathBuf) -> PathBuf {
     py.detach(|| tierwise_recorder::path_within_root(&root, &path))
 }
 
-/// Lowest memory limit of the control groups that a process is in.
+/// The machine that a process runs on, as JSON, with the cores and the memory that it may use.
 #[pyfunction]
-pub fn memory_limit_bytes(py: Python<'_>, pid: i32) -> Option<u64> {
-    py.detach(|| tierwise_recorder::memory_limit_bytes(pid))
+pub fn describe_machine(py: Python<'_>, pid: i32) -> PyResult<String> {
+    to_json(&py.detach(|| tierwise_recorder::describe_machine(pid)))
 }
 
 fn partitions(emulated: &str) -> PyResult<Vec<EmulatedPartition>> {

@@ -24,8 +24,8 @@ mod _core {
 
     #[pymodule_export]
     use super::capture::{
-        PyExtents, client_kind, clients_seen, devices_of, engine_of_processes, first_processes,
-        layers_under, memory_limit_bytes, path_within, process_root, require_first,
+        PyExtents, client_kind, clients_seen, describe_machine, devices_of, engine_of_processes,
+        first_processes, layers_under, path_within, process_root, require_first,
         require_visible_files, server_of, server_warnings, servers_listed, servers_of, settings_of,
         socket_peers,
     };

@@ -39,9 +39,9 @@ pub use database::servers::{
 };
 pub use database::settings::{STANDBY, roles_by_settings, server_settings, server_warnings};
 pub use host::block_layer::{BlockLayer, EmulatedPartition};
-pub use host::control_groups::memory_limit_bytes;
 pub use host::devices::DiscoveredDevices;
 pub use host::files::{CachedFileExtents, RoleLookup, role_of_content};
+pub use host::machine::describe_machine;
 pub use host::paths::path_within_root;
 pub use host::processes::first_processes;
 pub use host::sockets::{ConnectionPeer, SocketTable};

@@ -10,9 +10,7 @@ use crate::UserError;
 use crate::database::clients::{client_programs_of_server, merge_client_programs};
 use crate::database::settings::replication_slots;
 use crate::decoding::{DecodingThread, RecordingDecoder};
-use crate::host::control_groups::{
-    IoLimit, memory_limit_bytes, process_core_limit, process_io_limits,
-};
+use crate::host::control_groups::{IoLimit, process_core_limit, process_io_limits};
 use crate::host::devices::DiscoveredDevices;
 use crate::host::files::{FileDescriber, RoleLookup};
 use crate::host::machine;
@@ -69,8 +67,6 @@ pub struct Session {
     data_directory: Option<PathBuf>,
     /// Cores that the server may use.
     core_limit: Option<f64>,
-    /// Memory that its control groups leave it.
-    memory_limit_bytes: Option<u64>,
     io_limits: Vec<IoLimit>,
     pids: Vec<i32>,
     /// The processes that were there when the recording began.
@@ -120,7 +116,6 @@ impl Session {
             server: subject.first_pid.and_then(ProcessIdentity::of),
             data_directory,
             core_limit: subject.first_pid.and_then(process_core_limit),
-            memory_limit_bytes: first.and_then(memory_limit_bytes),
             io_limits: first.map(process_io_limits).unwrap_or_default(),
             first_pids: subject
                 .pids
@@ -264,7 +259,7 @@ impl Session {
             warnings.push(format!("{ended}: nothing is recorded from then on"));
         }
         warnings.extend(self.size_limit_warning());
-        warnings.extend(self.memory_limit_warning());
+        warnings.extend(memory_limit_warning(&about.machine));
         warnings.extend(files.devices.warnings());
         let limited = files.devices.limited(&self.io_limits);
         let cores = about.machine.cores;
@@ -305,26 +300,26 @@ impl Session {
     }
 }
 
+/// What a control group leaves the server of the machine's memory.
+fn memory_limit_warning(machine: &Machine) -> Option<String> {
+    let (left, installed) = (machine.memory_bytes, machine::installed_memory_bytes()?);
+    let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+    (left < installed).then(|| {
+        format!(
+            "the server's control group leaves it {:.2} of {:.2} GiB of memory: answers count with these, and \
+             more memory is first a higher limit",
+            gib(left),
+            gib(installed)
+        )
+    })
+}
+
 impl Session {
     fn processes(&self, control: &dyn RecordingControl) -> Vec<i32> {
         let first = self.first_pids.iter().filter(|process| process.alive());
         let first = first.map(|process| process.pid);
         let default = || ProcessTree::now().with_descendants(&first.collect::<Vec<_>>());
         control.processes().unwrap_or_else(default)
-    }
-
-    /// What a control group leaves the server of the machine's memory.
-    fn memory_limit_warning(&self) -> Option<String> {
-        let (limit, installed) = (self.memory_limit_bytes?, machine::installed_memory_bytes()?);
-        let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
-        (limit < installed).then(|| {
-            format!(
-                "the server's control group leaves it {:.2} of {:.2} GiB of memory: answers count with these, and \
-                 more memory is first a higher limit",
-                gib(limit),
-                gib(installed)
-            )
-        })
     }
 
     /// What the limit of its size changed.

@@ -29,7 +29,7 @@ from tierwise.capture.target import (
     rules_of_program,
     rules_with_roles,
 )
-from tierwise.host import cpu, doctor, ledger, processes
+from tierwise.host import cpu, ledger, processes
 from tierwise.host.cpu import lowered_priority
 from tierwise.host.disk.partitions import emulated_partitions
 from tierwise.host.interrupts import deferred_interrupts
@@ -200,8 +200,6 @@ class RecordingSession:
 
 def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
     """The recording's description as far as it is known when it begins; the recorder adds its results."""
-    here, pids = doctor.describe_machine(), target.processes()
-    limits = [*map(_core.memory_limit_bytes, pids[:1]), here.memory_bytes]
     return {
         "format": "tierwise recording",
         "version": 1,
@@ -209,12 +207,7 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
         "tierwise": metadata.version("tierwise"),
         "engine_version": target.version,
         "settings": dict(target.settings),
-        "machine": {
-            "cores": max(here.cores, *map(_cores_of, pids[:1])),  # the recorder may be pinned to fewer
-            "memory_bytes": min(limit for limit in limits if limit is not None),
-            "processor": here.cpu_model,
-            "kernel": here.kernel,
-        },
+        "machine": json.loads(_core.describe_machine(next(iter(target.processes()), 0))),
         "bursts": [],
         "devices": [],
         "losses": {"recorded_events": 0, "lost_events": 0},
@@ -226,14 +219,6 @@ def _initial_metadata(target: RecordingTarget) -> dict[str, Any]:
             *(_core.server_warnings(target.pid, target.rules, target.root) if target.pid else []),
         ],
     }
-
-
-def _cores_of(pid: int) -> int:
-    """Number of cores that a process may use by its affinity; 0 if it is gone."""
-    try:
-        return len(os.sched_getaffinity(pid))
-    except OSError:
-        return 0
 
 
 _STANDARD_ERROR = 2

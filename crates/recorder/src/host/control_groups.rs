@@ -13,7 +13,6 @@ use crate::host::processes::file_text;
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// Lowest memory limit of the control groups that a process is in; none if there is none.
-#[must_use]
 pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
     let groups = groups_of_process(pid, "memory");
     groups.iter().filter_map(|group| group_bytes(group)).min()

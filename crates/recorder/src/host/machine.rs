@@ -15,6 +15,7 @@ use crate::host::control_groups::memory_limit_bytes;
 use crate::host::processes::{self, ProcessTree, file_text, number_after_name};
 
 /// The machine that a process runs on, with the memory that its control group leaves it.
+#[must_use]
 pub fn describe_machine(pid: i32) -> Machine {
     let memory_bytes = [installed_memory_bytes(), memory_limit_bytes(pid)];
     let affinity = [None, Pid::from_raw(pid)].map(|pid| sched_getaffinity(pid).ok());
