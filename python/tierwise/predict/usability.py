@@ -134,12 +134,16 @@ class Usability(StrictModel):
         return UsabilityFields(usable=self.usable, reasons=self.reasons, fixes=self.fixes)
 
     @property
-    def sentences(self) -> list[str]:
-        """The verdict for a terminal, a line each."""
-        first = f"This {self.source} is {'' if self.usable else 'not '}usable."
+    def verdict(self) -> str:
+        """Whether it is usable, as a sentence."""
         if self.source == "observation" and self.usable:
-            first = "This observation is usable for answers from waits only: they have wide intervals."
-        return [first, *(f"{capitalized(remark.reason)}: {remark.fix}." for remark in self.ordered)]
+            return "This observation is usable for answers from waits only: they have wide intervals."
+        return f"This {self.source} is {'' if self.usable else 'not '}usable."
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict, then each remark with its remedy, a line each."""
+        return [self.verdict, *(f"{capitalized(remark.reason)}: {remark.fix}." for remark in self.ordered)]
 
 
 def replay_and_judge(recording: Path) -> Usability:

@@ -58,7 +58,7 @@ def taken_recording_document(opened: Recording, usability: Usability) -> list[Bl
 
 def add_usability_verdict(judged: Usability, answers: Document) -> list[Block]:
     """Answers from a recording: before them what makes it unusable or doubtful, after them the verdict."""
-    return [*doubt_texts(judged.usable, judged.ordered), *answers, *usability_texts(judged)[:1]]
+    return [*doubt_texts(judged.usable, judged.ordered), *answers, Text(judged.verdict)]
 
 
 def checks_table(checks: Sequence[RecordingCheck]) -> Table:
